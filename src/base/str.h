@@ -41,6 +41,8 @@ bool str_to_i64(struct str s, int64_t *ret_value);      /* whole text, decimal, 
 bool str_to_f64(struct str s, double *ret_value);       /* whole text, finite, C locale */
 /* Strict UTF-8 (no surrogates, no overlong forms). *ret_offset: first bad byte. */
 bool str_is_utf8(struct str s, size_t *ret_offset);
+/* Bytes of the strict UTF-8 sequence that begins at `at`; 0 when there is none. */
+size_t str_utf8_len(struct str s, size_t at);
 bool str_has_control(struct str s);                     /* a byte below 0x20, 0x7f, or C1 in UTF-8 */
 /* Lower-case DNS label: [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most `len_max`. */
 bool str_is_label(struct str s, size_t len_max);

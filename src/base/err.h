@@ -76,10 +76,12 @@ int err_code_http_status(enum err_code code);    /* 200 for OK */
 int err_code_exit(enum err_code code);           /* 0 for OK */
 enum err_code err_code_from_name(const char *name); /* ERR_INTERNAL when unknown */
 
-/* Returns from the calling function when `call` fails. The only macro that returns. */
+/* Returns from the calling function when `call` fails. The only macro that returns. An expression,
+ * so that it also fits into the head of a loop: for (TRY(next(&row)); row; TRY(next(&row))) */
 #define TRY(call)                                                                                  \
-    do {                                                                                           \
+    __extension__({                                                                                \
         enum err_code try_code_ = (call);                                                          \
         if (try_code_ != OK)                                                                       \
             return try_code_;                                                                      \
-    } while (0)
+        (void)0;                                                                                   \
+    })

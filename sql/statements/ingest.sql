@@ -1,0 +1,144 @@
+-- Logs as they arrive, and what is decoded from them.
+
+-- name: writer_insert
+INSERT INTO writer (public_id, run_id, kind, started_ms, committed_offset, committed_crc,
+    applied_offset, compacted_offset, fenced, ended)
+VALUES (:public_id, :run_id, '', :started_ms, 0, 0, 0, 0, :fenced, 0)
+RETURNING id;
+
+-- name: writer_by_public_id
+-- one row
+SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
+    compacted_offset, fenced, ended
+FROM writer WHERE run_id = :run_id AND public_id = :public_id;
+
+-- name: writer_by_id
+-- one row
+SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
+    compacted_offset, fenced, ended
+FROM writer WHERE id = :id;
+
+-- name: writer_list
+SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
+    compacted_offset, fenced, ended
+FROM writer WHERE run_id = :run_id ORDER BY started_ms, public_id LIMIT :limit;
+
+-- name: writer_unapplied_list
+SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
+    compacted_offset, fenced, ended
+FROM writer WHERE id > :after_id AND applied_offset < committed_offset ORDER BY id LIMIT :limit;
+
+-- name: writer_uncompacted_list
+SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
+    compacted_offset, fenced, ended
+FROM writer WHERE compacted_offset < applied_offset AND applied_offset = committed_offset
+ORDER BY id LIMIT :limit;
+
+-- name: writer_committed
+UPDATE writer SET committed_offset = :committed_offset, committed_crc = :committed_crc
+WHERE id = :id AND committed_offset = :expected_offset;
+
+-- name: writer_applied
+UPDATE writer SET applied_offset = :applied_offset, kind = :kind, started_ms = :started_ms,
+    ended = :ended
+WHERE id = :id AND applied_offset = :expected_offset;
+
+-- name: writer_compacted
+UPDATE writer SET compacted_offset = :compacted_offset
+WHERE id = :id AND compacted_offset = :expected_offset;
+
+-- name: writer_fence
+UPDATE writer SET fenced = 1 WHERE id = :id;
+
+-- name: log_blob_insert
+INSERT INTO log_blob (writer_id, start_offset, end_offset, data)
+VALUES (:writer_id, :start_offset, :end_offset, :data);
+
+-- name: log_blob_list
+SELECT start_offset, end_offset, data FROM log_blob
+WHERE writer_id = :writer_id AND start_offset >= :from_offset
+ORDER BY start_offset LIMIT :limit;
+
+-- name: log_blob_delete_before
+DELETE FROM log_blob WHERE writer_id = :writer_id AND end_offset <= :before_offset;
+
+-- name: log_record_insert
+INSERT INTO log_record (writer_id, log_offset, record_type, payload)
+VALUES (:writer_id, :log_offset, :record_type, :payload);
+
+-- name: metric_name_insert
+INSERT INTO metric_name (project_id, kind, name) VALUES (:project_id, :kind, :name)
+ON CONFLICT (project_id, kind, name) DO NOTHING;
+
+-- name: metric_name_get
+-- one row
+SELECT id FROM metric_name WHERE project_id = :project_id AND kind = :kind AND name = :name;
+
+-- name: writer_name_set
+INSERT INTO writer_name (writer_id, local_id, metric_id) VALUES (:writer_id, :local_id, :metric_id)
+ON CONFLICT (writer_id, local_id) DO UPDATE SET metric_id = excluded.metric_id;
+
+-- name: writer_name_list
+SELECT n.local_id, n.metric_id, m.kind FROM writer_name n JOIN metric_name m ON m.id = n.metric_id
+WHERE n.writer_id = :writer_id AND n.local_id > :after_local_id ORDER BY n.local_id LIMIT :limit;
+
+-- name: run_metric_get
+-- one row
+SELECT point_count, finite_count, last_step, last_bits, min_bits, max_bits
+FROM run_metric WHERE run_id = :run_id AND metric_id = :metric_id;
+
+-- name: run_metric_set
+INSERT INTO run_metric (run_id, metric_id, point_count, finite_count, last_step, last_bits, min_bits, max_bits)
+VALUES (:run_id, :metric_id, :point_count, :finite_count, :last_step, :last_bits, :min_bits, :max_bits)
+ON CONFLICT (run_id, metric_id) DO UPDATE SET point_count = excluded.point_count,
+    finite_count = excluded.finite_count, last_step = excluded.last_step,
+    last_bits = excluded.last_bits, min_bits = excluded.min_bits, max_bits = excluded.max_bits;
+
+-- name: run_metric_list
+SELECT m.id, m.name, m.kind, r.point_count, r.finite_count, r.last_step, r.last_bits, r.min_bits, r.max_bits
+FROM run_metric r JOIN metric_name m ON m.id = r.metric_id
+WHERE r.run_id = :run_id AND (:kind < 0 OR m.kind = :kind) AND m.name > :after_name
+    AND (:prefix_like = '' OR m.name LIKE :prefix_like ESCAPE '!')
+ORDER BY m.name, m.kind LIMIT :limit;
+
+-- name: metric_id_find
+SELECT id, kind FROM metric_name WHERE project_id = :project_id AND name = :name
+ORDER BY kind LIMIT 2;
+
+-- name: metric_chunk_set
+INSERT INTO metric_chunk (run_id, metric_id, writer_id, seq, point_count, step_min, step_max,
+    at_min_ms, at_max_ms, data)
+VALUES (:run_id, :metric_id, :writer_id, :seq, :point_count, :step_min, :step_max,
+    :at_min_ms, :at_max_ms, :data)
+ON CONFLICT (run_id, metric_id, writer_id, seq) DO UPDATE SET point_count = excluded.point_count,
+    step_min = excluded.step_min, step_max = excluded.step_max, at_min_ms = excluded.at_min_ms,
+    at_max_ms = excluded.at_max_ms, data = excluded.data;
+
+-- name: metric_chunk_newest
+SELECT seq, point_count, step_min, step_max, at_min_ms, at_max_ms, data FROM metric_chunk
+WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id
+ORDER BY seq DESC LIMIT 1;
+
+-- name: metric_chunk_list
+SELECT seq, point_count, step_min, step_max, at_min_ms, at_max_ms, data FROM metric_chunk
+WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id AND seq > :after_seq
+    AND step_max >= :step_from AND step_min <= :step_to
+    AND at_max_ms >= :at_from AND at_min_ms <= :at_to
+ORDER BY seq LIMIT :limit;
+
+-- name: blob_insert
+INSERT INTO blob (digest, size_bytes, created_ms) VALUES (:digest, :size_bytes, :created_ms)
+ON CONFLICT (digest) DO NOTHING;
+
+-- name: blob_get
+-- one row
+SELECT size_bytes FROM blob WHERE digest = :digest;
+
+-- name: project_blob_insert
+INSERT INTO project_blob (project_id, digest) VALUES (:project_id, :digest)
+ON CONFLICT (project_id, digest) DO NOTHING;
+
+-- name: project_blob_get
+-- one row
+SELECT b.size_bytes FROM project_blob p JOIN blob b ON b.digest = p.digest
+WHERE p.project_id = :project_id AND p.digest = :digest;

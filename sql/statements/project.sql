@@ -1,0 +1,63 @@
+-- Projects and members.
+
+-- name: project_insert
+INSERT INTO project (name, title, description, created_ms)
+VALUES (:name, :title, :description, :created_ms)
+RETURNING id;
+
+-- name: project_by_name
+-- one row
+SELECT id, name, title, description, created_ms FROM project WHERE name = :name;
+
+-- name: project_list
+SELECT p.id, p.name, p.title, p.description, p.created_ms, coalesce(m.role, '') AS role,
+    (SELECT count(r.id) FROM run r WHERE r.project_id = p.id) AS run_count,
+    (SELECT count(r.id) FROM run r WHERE r.project_id = p.id AND r.state = 'running') AS running_count,
+    (SELECT max(r.created_ms) FROM run r WHERE r.project_id = p.id) AS last_run_ms,
+    (SELECT coalesce(sum(j.cost_micro), 0) FROM job j WHERE j.project_id = p.id) AS cost_micro
+FROM project p
+LEFT JOIN member m ON m.project_id = p.id AND m.user_id = :user_id
+WHERE p.name > :after_name AND (:everything = 1 OR m.role IS NOT NULL)
+ORDER BY p.name LIMIT :limit;
+
+-- name: project_numbers
+-- one row
+SELECT
+    (SELECT count(r.id) FROM run r WHERE r.project_id = :project_id) AS run_count,
+    (SELECT count(r.id) FROM run r WHERE r.project_id = :project_id AND r.state = 'running') AS running_count,
+    (SELECT max(r.created_ms) FROM run r WHERE r.project_id = :project_id) AS last_run_ms,
+    (SELECT coalesce(sum(j.cost_micro), 0) FROM job j WHERE j.project_id = :project_id) AS cost_micro;
+
+-- name: project_update
+UPDATE project SET title = :title, description = :description WHERE id = :id;
+
+-- name: project_delete
+DELETE FROM project WHERE id = :id;
+
+-- name: project_metric_names_delete
+DELETE FROM metric_name WHERE project_id = :project_id;
+
+-- name: project_blobs_delete
+DELETE FROM project_blob WHERE project_id = :project_id;
+
+-- name: member_role
+-- one row
+SELECT role FROM member WHERE project_id = :project_id AND user_id = :user_id;
+
+-- name: member_set
+INSERT INTO member (project_id, user_id, role) VALUES (:project_id, :user_id, :role)
+ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role;
+
+-- name: member_delete
+DELETE FROM member WHERE project_id = :project_id AND user_id = :user_id;
+
+-- name: member_delete_all
+DELETE FROM member WHERE project_id = :project_id;
+
+-- name: member_list
+SELECT u.login, m.role FROM member m JOIN app_user u ON u.id = m.user_id
+WHERE m.project_id = :project_id AND u.login > :after_login ORDER BY u.login LIMIT :limit;
+
+-- name: member_owner_count
+-- one row
+SELECT count(user_id) FROM member WHERE project_id = :project_id AND role = 'owner';

@@ -1,0 +1,118 @@
+-- Runs, their documents, console text and files.
+
+-- name: run_insert
+INSERT INTO run (public_id, project_id, name, state, owner_id, job_public_id, run_group, job_type,
+    host, notes, tags, command, reason, oom, created_ms, console_bytes, console_final, create_hash)
+VALUES (:public_id, :project_id, :name, :state, :owner_id, :job_public_id, :run_group, :job_type,
+    '', :notes, :tags, :command, '', 0, :created_ms, 0, 0, :create_hash)
+RETURNING id;
+
+-- name: run_by_public_id
+-- one row
+SELECT r.id, r.public_id, r.project_id, p.name, r.name, r.state, r.owner_id, u.login,
+    r.job_public_id, r.run_group, r.job_type, r.host, r.notes, r.tags, r.command, r.reason,
+    r.exit_code, r.exit_signal, r.oom, r.created_ms, r.started_ms, r.ended_ms, r.seen_ms,
+    r.cost_micro, r.console_bytes, r.console_final, r.create_hash
+FROM run r JOIN project p ON p.id = r.project_id JOIN app_user u ON u.id = r.owner_id
+WHERE r.public_id = :public_id;
+
+-- name: run_by_id
+-- one row
+SELECT r.id, r.public_id, r.project_id, p.name, r.name, r.state, r.owner_id, u.login,
+    r.job_public_id, r.run_group, r.job_type, r.host, r.notes, r.tags, r.command, r.reason,
+    r.exit_code, r.exit_signal, r.oom, r.created_ms, r.started_ms, r.ended_ms, r.seen_ms,
+    r.cost_micro, r.console_bytes, r.console_final, r.create_hash
+FROM run r JOIN project p ON p.id = r.project_id JOIN app_user u ON u.id = r.owner_id
+WHERE r.id = :id;
+
+-- name: run_list
+SELECT r.id, r.public_id, r.project_id, p.name, r.name, r.state, r.owner_id, u.login,
+    r.job_public_id, r.run_group, r.job_type, r.host, r.notes, r.tags, r.command, r.reason,
+    r.exit_code, r.exit_signal, r.oom, r.created_ms, r.started_ms, r.ended_ms, r.seen_ms,
+    r.cost_micro, r.console_bytes, r.console_final, r.create_hash,
+    coalesce(c.body, '{}') AS config, coalesce(s.body, '{}') AS summary
+FROM run r JOIN project p ON p.id = r.project_id JOIN app_user u ON u.id = r.owner_id
+LEFT JOIN run_doc c ON c.run_id = r.id AND c.kind = 'config'
+LEFT JOIN run_doc s ON s.run_id = r.id AND s.kind = 'summary'
+WHERE r.project_id = :project_id AND r.id < :before_id
+    AND (:state = '' OR r.state = :state)
+    AND (:tag_like = '' OR r.tags LIKE :tag_like ESCAPE '!')
+    AND (:search_like = '' OR lower(r.name) LIKE :search_like ESCAPE '!' OR r.public_id LIKE :search_like ESCAPE '!')
+ORDER BY r.id DESC LIMIT :limit;
+
+-- name: run_update
+UPDATE run SET name = :name, state = :state, run_group = :run_group, job_type = :job_type,
+    host = :host, notes = :notes, tags = :tags, command = :command, reason = :reason,
+    exit_code = :exit_code, exit_signal = :exit_signal, oom = :oom, started_ms = :started_ms,
+    ended_ms = :ended_ms, seen_ms = :seen_ms, cost_micro = :cost_micro
+WHERE id = :id;
+
+-- name: run_console_set
+UPDATE run SET console_bytes = :console_bytes, console_final = :console_final WHERE id = :id;
+
+-- name: run_silent_list
+SELECT id FROM run
+WHERE state = 'running' AND job_public_id IS NULL AND seen_ms < :seen_before_ms
+ORDER BY id LIMIT :limit;
+
+-- name: run_seen_all
+UPDATE run SET seen_ms = :now_ms WHERE state = 'running' AND job_public_id IS NULL;
+
+-- name: run_doc_set
+INSERT INTO run_doc (run_id, kind, body) VALUES (:run_id, :kind, :body)
+ON CONFLICT (run_id, kind) DO UPDATE SET body = excluded.body;
+
+-- name: run_doc_get
+-- one row
+SELECT body FROM run_doc WHERE run_id = :run_id AND kind = :kind;
+
+-- name: run_console_insert
+INSERT INTO run_console (run_id, start_offset, end_offset, data)
+VALUES (:run_id, :start_offset, :end_offset, :data);
+
+-- name: run_console_read
+SELECT start_offset, end_offset, data FROM run_console
+WHERE run_id = :run_id AND start_offset >= coalesce(
+    (SELECT max(c.start_offset) FROM run_console c
+     WHERE c.run_id = :run_id AND c.start_offset <= :from_offset), 0)
+    AND start_offset < :to_offset
+ORDER BY start_offset LIMIT :limit;
+
+-- name: run_file_set
+INSERT INTO run_file (run_id, path, detail) VALUES (:run_id, :path, :detail)
+ON CONFLICT (run_id, path) DO UPDATE SET detail = excluded.detail;
+
+-- name: run_delete_docs
+DELETE FROM run_doc WHERE run_id = :run_id;
+
+-- name: run_delete_console
+DELETE FROM run_console WHERE run_id = :run_id;
+
+-- name: run_delete_files
+DELETE FROM run_file WHERE run_id = :run_id;
+
+-- name: run_delete_chunks
+DELETE FROM metric_chunk WHERE run_id = :run_id;
+
+-- name: run_delete_metrics
+DELETE FROM run_metric WHERE run_id = :run_id;
+
+-- name: run_delete_blobs
+DELETE FROM log_blob WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
+
+-- name: run_delete_records
+DELETE FROM log_record WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
+
+-- name: run_delete_names
+DELETE FROM writer_name WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
+
+-- name: run_delete_writers
+DELETE FROM writer WHERE run_id = :run_id;
+
+-- name: run_delete
+DELETE FROM run WHERE id = :run_id;
+
+-- name: run_unknown_count
+-- one row
+SELECT count(l.log_offset) FROM log_record l JOIN writer w ON w.id = l.writer_id
+WHERE w.run_id = :run_id;

@@ -1,0 +1,160 @@
+/* Jobs, attempts, targets and agents. */
+#pragma once
+
+#include "model/run.h"
+
+/*      state            name         ended */
+#define JOB_STATES(X)                                                                              \
+    X(JOB_HELD,          "held",      false)                                                       \
+    X(JOB_QUEUED,        "queued",    false)                                                       \
+    X(JOB_OFFERED,       "offered",   false)                                                       \
+    X(JOB_CLAIMED,       "claimed",   false)                                                       \
+    X(JOB_STARTING,      "starting",  false)                                                       \
+    X(JOB_RUNNING,       "running",   false)                                                       \
+    X(JOB_STOPPING,      "stopping",  false)                                                       \
+    X(JOB_SUCCEEDED,     "succeeded", true)                                                        \
+    X(JOB_FAILED,        "failed",    true)                                                        \
+    X(JOB_CANCELLED,     "cancelled", true)
+
+enum job_state {
+#define X(state, name, ended) state,
+    JOB_STATES(X)
+#undef X
+    JOB_STATE_COUNT
+};
+const char *job_state_name(enum job_state state);
+bool job_state_ended(enum job_state state);
+enum job_state job_state_from_name(struct str name); /* JOB_STATE_COUNT when unknown */
+
+/* An attempt has the states of its job from `offered` on, and two ends of its own. */
+#define ATTEMPT_STATES(X)                                                                          \
+    X(ATTEMPT_OFFERED,   "offered",   false)                                                       \
+    X(ATTEMPT_CLAIMED,   "claimed",   false)                                                       \
+    X(ATTEMPT_STARTING,  "starting",  false)                                                       \
+    X(ATTEMPT_RUNNING,   "running",   false)                                                       \
+    X(ATTEMPT_STOPPING,  "stopping",  false)                                                       \
+    X(ATTEMPT_SUCCEEDED, "succeeded", true)                                                        \
+    X(ATTEMPT_FAILED,    "failed",    true)                                                        \
+    X(ATTEMPT_CANCELLED, "cancelled", true)                                                        \
+    X(ATTEMPT_PREEMPTED, "preempted", true)                                                        \
+    X(ATTEMPT_LOST,      "lost",      true)
+
+enum attempt_state {
+#define X(state, name, ended) state,
+    ATTEMPT_STATES(X)
+#undef X
+    ATTEMPT_STATE_COUNT
+};
+const char *attempt_state_name(enum attempt_state state);
+bool attempt_state_ended(enum attempt_state state);
+enum attempt_state attempt_state_from_name(struct str name);
+
+/* What happens to a job. Every change of a job is one of these, applied by job_apply alone. */
+#define JOB_EVENTS(X)                                                                              \
+    X(JOB_EVENT_SUBMITTED, "submitted")                                                            \
+    X(JOB_EVENT_RELEASED,  "released")                                                             \
+    X(JOB_EVENT_OFFERED,   "offered")                                                              \
+    X(JOB_EVENT_WITHDRAWN, "withdrawn")                                                            \
+    X(JOB_EVENT_ACCEPTED,  "accepted")                                                             \
+    X(JOB_EVENT_STARTING,  "starting")                                                             \
+    X(JOB_EVENT_RUNNING,   "running")                                                              \
+    X(JOB_EVENT_CANCEL,    "cancel_asked")                                                         \
+    X(JOB_EVENT_ENDED,     "ended")                                                                \
+    X(JOB_EVENT_LOST,      "lost")                                                                 \
+    X(JOB_EVENT_FINAL,     "record_complete")
+
+enum job_event_kind {
+#define X(kind, name) kind,
+    JOB_EVENTS(X)
+#undef X
+    JOB_EVENT_COUNT
+};
+const char *job_event_kind_name(enum job_event_kind kind);
+enum job_event_kind job_event_kind_from_name(struct str name); /* JOB_EVENT_COUNT when unknown */
+
+struct job_need {
+    int64_t cpus, gpus, memory_bytes;
+};
+
+struct job {
+    job_id id;
+    struct id public_id;
+    project_id project;
+    struct str project_name;
+    run_id run;
+    struct id run_public_id;
+    user_id owner;
+    struct str owner_login, name;
+    enum job_state state;
+    int64_t priority;
+    struct str spec;            /* JSON, as validated */
+    struct job_need need;
+    target_id target;           /* 0: any */
+    int64_t timeout_s, grace_s;
+    int64_t retries, attempt_count;
+    attempt_id attempt;         /* the current one, 0: none */
+    struct id attempt_public_id;
+    time_ms created, queued, started, ended; /* TIME_NONE */
+    int64_t run_time_ms, cost_micro, gpu_ms;
+    int exit_code, exit_signal; /* EXIT_NONE */
+    bool oom, cancel_asked, final;
+    struct str reason;
+    int64_t event_count;        /* seq of the newest event */
+    uint8_t create_hash[HASH_BYTES];
+};
+
+struct attempt {
+    attempt_id id;
+    struct id public_id;
+    job_id job;
+    struct id job_public_id;
+    run_id run;
+    int64_t number;
+    enum attempt_state state;
+    agent_id agent;
+    struct str agent_name;
+    target_id target;
+    struct str target_name;
+    uint8_t token_hash[HASH_BYTES];
+    time_ms offered, started, ended; /* TIME_NONE */
+    int64_t run_time_ms, cost_micro;
+    int64_t price_hour_micro, price_gpu_hour_micro; /* as offered */
+    int exit_code, exit_signal;
+    bool oom, final;
+    struct str reason;
+    int64_t console_start;      /* where it begins in the run's console text */
+    int64_t console_bytes;
+};
+
+struct job_event {
+    enum job_event_kind kind;
+    int64_t seq;
+    time_ms at;
+    enum job_state state;       /* after it */
+    struct id attempt;          /* text[0] == 0: none */
+    struct str actor;
+    /* of JOB_EVENT_ENDED */
+    int exit_code, exit_signal;
+    bool oom, failed_to_start, timed_out;
+    int64_t run_time_ms, gpu_ms, cost_micro;
+    struct str reason;
+};
+
+struct target {
+    target_id id;
+    struct str name;
+    int64_t price_hour_micro, price_gpu_hour_micro;
+    int64_t agent_count, cpus_total, cpus_used, gpus_total, gpus_used;
+};
+
+struct agent {
+    agent_id id;
+    struct id public_id;
+    struct str name;
+    target_id target;
+    struct str target_name, boot, version, executor;
+    int64_t slots, cpus, memory_bytes, gpus;
+    int64_t running;            /* attempts it holds */
+    int64_t cpus_used, gpus_used, memory_used;
+    time_ms created, seen;      /* seen: TIME_NONE before its first call */
+};

@@ -1,0 +1,164 @@
+/* The name tables of the model's enums, made from the same lists as the enums. */
+#include "model/job.h"
+#include "model/metric.h"
+
+#include "base/err.h"
+
+static size_t index_of(const char *const *names, size_t count, struct str name)
+{
+    size_t i = 0;
+    while (i < count && !str_eq_c(name, names[i]))
+        i++;
+    return i;
+}
+
+const char *role_name(enum role role)
+{
+    static const char *const names[] = {"", "viewer", "editor", "owner"};
+    ENSURE((size_t)role < ARRAY_LEN(names));
+    return names[role];
+}
+
+enum role role_from_name(struct str name)
+{
+    for (enum role role = ROLE_VIEWER; role <= ROLE_OWNER; role++)
+        if (str_eq_c(name, role_name(role)))
+            return role;
+    return ROLE_NONE;
+}
+
+static const char *const principal_kinds[] = {
+    "nobody",
+#define X(kind, name) name,
+    PRINCIPAL_KINDS(X)
+#undef X
+};
+
+const char *principal_kind_name(enum principal_kind kind)
+{
+    ENSURE((size_t)kind < ARRAY_LEN(principal_kinds));
+    return principal_kinds[kind];
+}
+
+enum principal_kind principal_kind_from_name(struct str name)
+{
+    size_t at = index_of(principal_kinds, ARRAY_LEN(principal_kinds), name);
+    return at < ARRAY_LEN(principal_kinds) ? (enum principal_kind)at : PRINCIPAL_NOBODY;
+}
+
+static const char *const run_states[] = {
+#define X(state, name, ended) name,
+    RUN_STATES(X)
+#undef X
+};
+
+const char *run_state_name(enum run_state state)
+{
+    ENSURE(state < RUN_STATE_COUNT);
+    return run_states[state];
+}
+
+bool run_state_ended(enum run_state state)
+{
+    static const bool ends[] = {
+#define X(state, name, ended) ended,
+        RUN_STATES(X)
+#undef X
+    };
+    ENSURE(state < RUN_STATE_COUNT);
+    return ends[state];
+}
+
+enum run_state run_state_from_name(struct str name)
+{
+    return (enum run_state)index_of(run_states, RUN_STATE_COUNT, name);
+}
+
+const char *run_doc_name(enum run_doc kind)
+{
+    static const char *const names[] = {
+#define X(doc, name) name,
+        RUN_DOCS(X)
+#undef X
+    };
+    ENSURE(kind < RUN_DOC_COUNT);
+    return names[kind];
+}
+
+const char *metric_kind_name(enum metric_kind kind)
+{
+    return kind == METRIC_SYSTEM ? "system" : "metric";
+}
+
+static const char *const job_states[] = {
+#define X(state, name, ended) name,
+    JOB_STATES(X)
+#undef X
+};
+
+const char *job_state_name(enum job_state state)
+{
+    ENSURE(state < JOB_STATE_COUNT);
+    return job_states[state];
+}
+
+bool job_state_ended(enum job_state state)
+{
+    static const bool ends[] = {
+#define X(state, name, ended) ended,
+        JOB_STATES(X)
+#undef X
+    };
+    ENSURE(state < JOB_STATE_COUNT);
+    return ends[state];
+}
+
+enum job_state job_state_from_name(struct str name)
+{
+    return (enum job_state)index_of(job_states, JOB_STATE_COUNT, name);
+}
+
+static const char *const attempt_states[] = {
+#define X(state, name, ended) name,
+    ATTEMPT_STATES(X)
+#undef X
+};
+
+const char *attempt_state_name(enum attempt_state state)
+{
+    ENSURE(state < ATTEMPT_STATE_COUNT);
+    return attempt_states[state];
+}
+
+bool attempt_state_ended(enum attempt_state state)
+{
+    static const bool ends[] = {
+#define X(state, name, ended) ended,
+        ATTEMPT_STATES(X)
+#undef X
+    };
+    ENSURE(state < ATTEMPT_STATE_COUNT);
+    return ends[state];
+}
+
+enum attempt_state attempt_state_from_name(struct str name)
+{
+    return (enum attempt_state)index_of(attempt_states, ATTEMPT_STATE_COUNT, name);
+}
+
+static const char *const job_event_kinds[] = {
+#define X(kind, name) name,
+    JOB_EVENTS(X)
+#undef X
+};
+
+const char *job_event_kind_name(enum job_event_kind kind)
+{
+    ENSURE(kind < JOB_EVENT_COUNT);
+    return job_event_kinds[kind];
+}
+
+enum job_event_kind job_event_kind_from_name(struct str name)
+{
+    return (enum job_event_kind)index_of(job_event_kinds, JOB_EVENT_COUNT, name);
+}

@@ -1,0 +1,18 @@
+/* Projects: the owner of runs and jobs, and the unit of membership. */
+#pragma once
+
+#include "model/identity.h"
+
+#define PROJECT_NAME_BYTES_MAX 63
+#define TITLE_BYTES_MAX        200
+#define NOTE_BYTES_MAX         10000
+
+struct project {
+    project_id id;
+    struct str name, title, description;
+    time_ms created;
+    enum role role;        /* of the one who asks */
+    int64_t run_count, running_count;
+    time_ms last_run;      /* TIME_NONE: no run yet */
+    int64_t cost_micro;
+};

@@ -1,0 +1,101 @@
+/* What all drivers share: running named statements to their end and reading columns. */
+#include "store/db.h"
+
+void db__result_release(struct db_result *result)
+{
+    if (result->rows)
+        result->db->driver->finish(result->rows);
+    result->rows = NULL;
+}
+
+enum err_code db__query(struct db *db, enum sql_id sql, const struct db_arg *args,
+                        struct db_result *ret_result, struct err *err)
+{
+    struct db_rows *rows = NULL;
+
+    TRY(db->driver->start(db, sql, args, &rows, err));
+    *ret_result = (struct db_result){db, rows};
+    return OK;
+}
+
+enum err_code db__next(struct db_result *result, bool *ret_row, struct err *err)
+{
+    return result->db->driver->next(result->rows, ret_row, err);
+}
+
+enum err_code db__run(struct db *db, enum sql_id sql, const struct db_arg *args,
+                      int64_t *ret_changes, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result result = {0};
+    bool row = false;
+
+    TRY(db__query(db, sql, args, &result, err));
+    TRY(db__next(&result, &row, err));
+    if (ret_changes)
+        *ret_changes = db->driver->changes(result.rows);
+    return OK;
+}
+
+enum err_code db__insert(struct db *db, enum sql_id sql, const struct db_arg *args, int64_t *ret_id,
+                         struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result result = {0};
+    bool row = false;
+    int64_t id;
+
+    TRY(db__query(db, sql, args, &result, err));
+    TRY(db__next(&result, &row, err));
+    ENSURE(row);
+    id = db__i64(&result, 0);
+    TRY(db__next(&result, &row, err)); /* the change is done when the statement is */
+    *ret_id = id;
+    return OK;
+}
+
+enum err_code db__number(struct db *db, enum sql_id sql, const struct db_arg *args,
+                         int64_t *ret_number, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result result = {0};
+    bool row = false;
+
+    TRY(db__query(db, sql, args, &result, err));
+    TRY(db__next(&result, &row, err));
+    if (!row)
+        return err_set(err, ERR_NOT_FOUND, "nothing found");
+    *ret_number = db__i64(&result, 0);
+    return OK;
+}
+
+time_ms db__time(const struct db_result *r, int column)
+{
+    return db__null(r, column) ? TIME_NONE : db__i64(r, column);
+}
+
+int db__exit(const struct db_result *r, int column)
+{
+    return db__null(r, column) ? -1 : (int)db__i64(r, column);
+}
+
+struct str db__text(const struct db_result *r, int column, struct arena *arena)
+{
+    return arena_copy(arena, db__view(r, column));
+}
+
+struct id db__id(const struct db_result *r, int column)
+{
+    struct id id = {0};
+    struct str text = db__view(r, column);
+
+    if (text.len == ID_LEN)
+        memcpy(id.text, text.data, ID_LEN);
+    return id;
+}
+
+void db__hash(const struct db_result *r, int column, uint8_t ret_hash[32])
+{
+    struct str bytes = db__view(r, column);
+
+    memset(ret_hash, 0, 32);
+    if (bytes.len == 32)
+        memcpy(ret_hash, bytes.data, 32);
+}

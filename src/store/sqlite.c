@@ -1,0 +1,292 @@
+/* The SQLite driver.
+ *
+ * WAL with synchronous=FULL: a commit is on disk. One connection of the process writes and
+ * checkpoints (bookworm's 3.40 corrupts the WAL when two do); readers never checkpoint. Values are
+ * bound by the index of their name, because SQLite would bind $2,$1 by position. */
+#include "store/db.h"
+
+#include "base/mem.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+#define PAGE_CACHE_KIB   8192
+#define BUSY_TIMEOUT_MS  5000
+#define WAL_PAGES_MAX    2000 /* checkpoint beyond */
+
+struct db_rows {
+    sqlite3_stmt *stmt;
+    struct sqlite *owner;
+    bool busy;
+};
+
+struct sqlite {
+    struct db db;
+    sqlite3 *handle;
+    struct db_rows statements[SQL_COUNT];
+};
+
+static struct sqlite *of(struct db *db)
+{
+    ENSURE(db->driver == &db_sqlite);
+    return (struct sqlite *)(void *)db;
+}
+
+static enum err_code failed(struct sqlite *s, const char *what, struct err *err)
+{
+    int code = sqlite3_extended_errcode(s->handle);
+
+    if ((code & 0xff) == SQLITE_FULL)
+        return err_set(err, ERR_DISK_FULL, "the disk of the data folder is full");
+    if ((code & 0xff) == SQLITE_CONSTRAINT)
+        return err_set(err, ERR_CONFLICT, "%s: %s", what, sqlite3_errmsg(s->handle));
+    if ((code & 0xff) == SQLITE_BUSY)
+        return err_set(err, ERR_UNAVAILABLE, "%s: the database is locked", what);
+    return err_set(err, ERR_IO, "%s: %s (%d)", what, sqlite3_errmsg(s->handle), code);
+}
+
+static enum err_code sqlite_script(struct db *db, const char *sql, struct err *err)
+{
+    struct sqlite *s = of(db);
+
+    if (sqlite3_exec(s->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return failed(s, "database", err);
+    return OK;
+}
+
+static void sqlite_close(struct db *db)
+{
+    struct sqlite *s;
+
+    if (!db)
+        return;
+    s = of(db);
+    for (size_t i = 0; i < SQL_COUNT; i++)
+        sqlite3_finalize(s->statements[i].stmt);
+    (void)sqlite3_close(s->handle); /* all statements are finalized: it cannot refuse */
+    mem_free(s);
+}
+
+static enum err_code set_up(struct sqlite *s, bool writable, struct err *err)
+{
+    char pragmas[400];
+
+    sqlite3_busy_timeout(s->handle, BUSY_TIMEOUT_MS);
+    (void)sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
+    if (!writable)
+        (void)sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+    snprintf(pragmas, sizeof pragmas,
+             "PRAGMA cache_size=-%d; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; %s%d; %s",
+             PAGE_CACHE_KIB, "PRAGMA wal_autocheckpoint=", writable ? WAL_PAGES_MAX : 0,
+             writable ? "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; "
+                        "PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;"
+                      : "PRAGMA query_only=ON;");
+    return sqlite_script(&s->db, pragmas, err);
+}
+
+static enum err_code sqlite_open(const char *where, bool writable, struct db **ret_db,
+                                 struct err *err)
+{
+    struct sqlite *s = MEM_NEW(struct sqlite);
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (writable ? SQLITE_OPEN_CREATE : 0);
+    enum err_code code;
+
+    s->db.driver = &db_sqlite;
+    if (sqlite3_open_v2(where, &s->handle, flags, NULL) != SQLITE_OK)
+        code = failed(s, where, err);
+    else
+        code = set_up(s, writable, err);
+    if (code != OK) {
+        sqlite_close(&s->db);
+        return code;
+    }
+    *ret_db = &s->db;
+    return OK;
+}
+
+static enum err_code sqlite_begin(struct db *db, struct err *err)
+{
+    return sqlite_script(db, "BEGIN IMMEDIATE", err);
+}
+
+static enum err_code sqlite_commit(struct db *db, struct err *err)
+{
+    return sqlite_script(db, "COMMIT", err);
+}
+
+static void sqlite_rollback(struct db *db)
+{
+    if (!sqlite3_get_autocommit(of(db)->handle)) /* some failures have rolled back already */
+        (void)sqlite_script(db, "ROLLBACK", NULL);
+}
+
+static enum err_code sqlite_savepoint(struct db *db, struct err *err)
+{
+    return sqlite_script(db, "SAVEPOINT command", err);
+}
+
+static enum err_code sqlite_savepoint_keep(struct db *db, struct err *err)
+{
+    return sqlite_script(db, "RELEASE command", err);
+}
+
+static void sqlite_savepoint_undo(struct db *db)
+{
+    if (!sqlite3_get_autocommit(of(db)->handle))
+        (void)sqlite_script(db, "ROLLBACK TO command; RELEASE command", NULL);
+}
+
+static enum err_code sqlite_checkpoint(struct db *db, struct err *err)
+{
+    struct sqlite *s = of(db);
+
+    if (sqlite3_wal_checkpoint_v2(s->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) !=
+        SQLITE_OK)
+        return failed(s, "checkpoint", err);
+    return OK;
+}
+
+static enum err_code sqlite_schema_get(struct db *db, int *ret_number, struct err *err)
+{
+    struct sqlite *s = of(db);
+    sqlite3_stmt *stmt = NULL;
+
+    if (sqlite3_prepare_v2(s->handle, "PRAGMA user_version", -1, &stmt, NULL) != SQLITE_OK ||
+        sqlite3_step(stmt) != SQLITE_ROW) {
+        enum err_code code = failed(s, "database", err);
+        sqlite3_finalize(stmt);
+        return code;
+    }
+    *ret_number = sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    return OK;
+}
+
+static enum err_code sqlite_schema_set(struct db *db, int number, struct err *err)
+{
+    char sql[48];
+
+    snprintf(sql, sizeof sql, "PRAGMA user_version=%d", number);
+    return sqlite_script(db, sql, err);
+}
+
+static int bind_one(sqlite3_stmt *stmt, int index, const struct db_arg *arg)
+{
+    switch (arg->kind) {
+    case DB_NULL: return sqlite3_bind_null(stmt, index);
+    case DB_I64: return sqlite3_bind_int64(stmt, index, arg->number);
+    case DB_TEXT:
+        return sqlite3_bind_text64(stmt, index, arg->bytes.len ? arg->bytes.data : "",
+                                   arg->bytes.len, SQLITE_STATIC, SQLITE_UTF8);
+    case DB_BYTES:
+        return sqlite3_bind_blob64(stmt, index, arg->bytes.len ? arg->bytes.data : "",
+                                   arg->bytes.len, SQLITE_STATIC);
+    case DB_END: break;
+    }
+    return SQLITE_MISUSE;
+}
+
+/* Every parameter must be given and every argument used: a mismatch is our own bug. */
+static void bind_all(struct db_rows *rows, const struct sql_statement *sql,
+                     const struct db_arg *args)
+{
+    size_t count = 0;
+
+    for (; args[count].kind != DB_END; count++) {
+        char name[64];
+        int index;
+        snprintf(name, sizeof name, ":%s", args[count].name);
+        index = sqlite3_bind_parameter_index(rows->stmt, name);
+        if (index == 0)
+            fprintf(stderr, "statement %s has no parameter %s\n", sql->name, args[count].name);
+        ENSURE(index > 0);
+        ENSURE(bind_one(rows->stmt, index, &args[count]) == SQLITE_OK);
+    }
+    if (count != sql->param_count)
+        fprintf(stderr, "statement %s wants %zu arguments, got %zu\n", sql->name, sql->param_count,
+                count);
+    ENSURE(count == sql->param_count);
+}
+
+static enum err_code sqlite_start(struct db *db, enum sql_id id, const struct db_arg *args,
+                                  struct db_rows **ret_rows, struct err *err)
+{
+    struct sqlite *s = of(db);
+    struct db_rows *rows = &s->statements[id];
+
+    ENSURE(id < SQL_COUNT && !rows->busy);
+    if (!rows->stmt) {
+        rows->owner = s;
+        if (sqlite3_prepare_v3(s->handle, sql_statements[id].sqlite, -1, SQLITE_PREPARE_PERSISTENT,
+                               &rows->stmt, NULL) != SQLITE_OK)
+            return failed(s, sql_statements[id].name, err);
+    }
+    bind_all(rows, &sql_statements[id], args);
+    rows->busy = true;
+    *ret_rows = rows;
+    return OK;
+}
+
+static enum err_code sqlite_next(struct db_rows *rows, bool *ret_row, struct err *err)
+{
+    int code = sqlite3_step(rows->stmt);
+
+    if (code == SQLITE_ROW || code == SQLITE_DONE) {
+        *ret_row = code == SQLITE_ROW;
+        return OK;
+    }
+    return failed(rows->owner, sqlite3_sql(rows->stmt) ? "statement" : "database", err);
+}
+
+static bool sqlite_is_null(struct db_rows *rows, int column)
+{
+    return sqlite3_column_type(rows->stmt, column) == SQLITE_NULL;
+}
+
+static int64_t sqlite_number(struct db_rows *rows, int column)
+{
+    return sqlite3_column_int64(rows->stmt, column);
+}
+
+static struct str sqlite_bytes(struct db_rows *rows, int column)
+{
+    const char *data = sqlite3_column_blob(rows->stmt, column);
+    return (struct str){data ? data : "", (size_t)sqlite3_column_bytes(rows->stmt, column)};
+}
+
+static int64_t sqlite_changes(struct db_rows *rows)
+{
+    return sqlite3_changes64(rows->owner->handle);
+}
+
+static void sqlite_finish(struct db_rows *rows)
+{
+    if (!rows)
+        return;
+    (void)sqlite3_reset(rows->stmt); /* its code repeats what step said */
+    (void)sqlite3_clear_bindings(rows->stmt);
+    rows->busy = false;
+}
+
+const struct db_driver db_sqlite = {
+    .name = "sqlite",
+    .open = sqlite_open,
+    .close = sqlite_close,
+    .script = sqlite_script,
+    .begin = sqlite_begin,
+    .commit = sqlite_commit,
+    .rollback = sqlite_rollback,
+    .savepoint = sqlite_savepoint,
+    .savepoint_keep = sqlite_savepoint_keep,
+    .savepoint_undo = sqlite_savepoint_undo,
+    .checkpoint = sqlite_checkpoint,
+    .schema_get = sqlite_schema_get,
+    .schema_set = sqlite_schema_set,
+    .start = sqlite_start,
+    .next = sqlite_next,
+    .is_null = sqlite_is_null,
+    .number = sqlite_number,
+    .bytes = sqlite_bytes,
+    .changes = sqlite_changes,
+    .finish = sqlite_finish,
+};

@@ -1,0 +1,194 @@
+/* Statements of sql/statements/job.sql about targets and agents as typed functions. */
+#include "store/store_agent.h"
+
+#include "store/db.h"
+
+enum err_code store_target_set(struct store *store, struct str name, int64_t price_hour_micro,
+                               int64_t price_gpu_hour_micro, time_ms now, struct err *err)
+{
+    return db__run(store->db, SQL_TARGET_SET,
+                   ARGS(ARG_TEXT("name", name), ARG_I64("price_hour_micro", price_hour_micro),
+                        ARG_I64("price_gpu_hour_micro", price_gpu_hour_micro),
+                        ARG_I64("created_ms", now)),
+                   NULL, err);
+}
+
+static struct target target_read(const struct db_result *r, struct arena *arena)
+{
+    return (struct target){
+        .id = {db__i64(r, 0)},
+        .name = db__text(r, 1, arena),
+        .price_hour_micro = db__i64(r, 2),
+        .price_gpu_hour_micro = db__i64(r, 3),
+    };
+}
+
+static enum err_code target_one(struct store *store, enum sql_id sql, const struct db_arg *args,
+                                struct arena *arena, struct target *ret_target)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, sql, args, &r, NULL));
+    TRY(db__next(&r, &row, NULL));
+    if (!row)
+        return ERR_NOT_FOUND;
+    *ret_target = target_read(&r, arena);
+    return OK;
+}
+
+enum err_code store_target_get(struct store *store, struct str name, struct arena *arena,
+                               struct target *ret_target, struct err *err)
+{
+    enum err_code code =
+        target_one(store, SQL_TARGET_BY_NAME, ARGS(ARG_TEXT("name", name)), arena, ret_target);
+    return code == OK ? OK : err_set(err, code, "target \"%.*s\" not found", STR_ARG(name));
+}
+
+enum err_code store_target_by_id(struct store *store, target_id id, struct arena *arena,
+                                 struct target *ret_target, struct err *err)
+{
+    enum err_code code =
+        target_one(store, SQL_TARGET_BY_ID, ARGS(ARG_I64("id", id.v)), arena, ret_target);
+    return code == OK ? OK : err_set(err, code, "the target is gone");
+}
+
+enum err_code store_target_list(struct store *store, struct str after, int limit,
+                                struct arena *arena, struct target **ret_targets, size_t *ret_count,
+                                struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    struct target *targets = arena_array(arena, (size_t)limit, sizeof *targets);
+    size_t count = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_TARGET_LIST,
+                  ARGS(ARG_TEXT("after_name", after), ARG_I64("limit", limit)), &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+        targets[count++] = target_read(&r, arena);
+    *ret_targets = targets;
+    *ret_count = count;
+    return OK;
+}
+
+enum err_code store_agent_insert(struct store *store, struct agent *a, struct err *err)
+{
+    return db__insert(store->db, SQL_AGENT_INSERT,
+                      ARGS(ARG_ID("public_id", &a->public_id), ARG_TEXT("name", a->name),
+                           ARG_I64("target_id", a->target.v), ARG_I64("created_ms", a->created)),
+                      &a->id.v, err);
+}
+
+static struct agent agent_read(const struct db_result *r, struct arena *arena)
+{
+    return (struct agent){
+        .id = {db__i64(r, 0)},
+        .public_id = db__id(r, 1),
+        .name = db__text(r, 2, arena),
+        .target = {db__i64(r, 3)},
+        .target_name = db__text(r, 4, arena),
+        .boot = db__text(r, 5, arena),
+        .version = db__text(r, 6, arena),
+        .executor = db__text(r, 7, arena),
+        .slots = db__i64(r, 8),
+        .cpus = db__i64(r, 9),
+        .memory_bytes = db__i64(r, 10),
+        .gpus = db__i64(r, 11),
+        .created = db__i64(r, 12),
+        .seen = db__time(r, 13),
+    };
+}
+
+static enum err_code agent_one(struct store *store, enum sql_id sql, const struct db_arg *args,
+                               struct arena *arena, struct agent *ret_agent)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, sql, args, &r, NULL));
+    TRY(db__next(&r, &row, NULL));
+    if (!row)
+        return ERR_NOT_FOUND;
+    *ret_agent = agent_read(&r, arena);
+    return OK;
+}
+
+enum err_code store_agent_get(struct store *store, const struct id *id, struct arena *arena,
+                              struct agent *ret_agent, struct err *err)
+{
+    enum err_code code =
+        agent_one(store, SQL_AGENT_BY_PUBLIC_ID, ARGS(ARG_ID("public_id", id)), arena, ret_agent);
+    return code == OK ? OK : err_set(err, code, "agent %s not found", id->text);
+}
+
+enum err_code store_agent_by_id(struct store *store, agent_id id, struct arena *arena,
+                                struct agent *ret_agent, struct err *err)
+{
+    enum err_code code =
+        agent_one(store, SQL_AGENT_BY_ID, ARGS(ARG_I64("id", id.v)), arena, ret_agent);
+    return code == OK ? OK : err_set(err, code, "the agent is gone");
+}
+
+/* Adds what the open attempts of each agent use; both lists are ordered by agent id. */
+static enum err_code add_use(struct store *store, struct agent *agents, size_t count,
+                             struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    size_t at = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_AGENT_USE, ARGS(ARG_I64("limit", AGENTS_MAX)), &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        int64_t id = db__i64(&r, 0);
+        while (at < count && agents[at].id.v < id)
+            at++;
+        if (at == count || agents[at].id.v != id)
+            continue;
+        agents[at].running = db__i64(&r, 1);
+        agents[at].cpus_used = db__i64(&r, 2);
+        agents[at].gpus_used = db__i64(&r, 3);
+        agents[at].memory_used = db__i64(&r, 4);
+    }
+    return OK;
+}
+
+enum err_code store_agent_list(struct store *store, agent_id after, int limit, struct arena *arena,
+                               struct agent **ret_agents, size_t *ret_count, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    struct agent *agents = arena_array(arena, (size_t)limit, sizeof *agents);
+    size_t count = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_AGENT_LIST,
+                  ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)), &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+        agents[count++] = agent_read(&r, arena);
+    TRY(add_use(store, agents, count, err));
+    *ret_agents = agents;
+    *ret_count = count;
+    return OK;
+}
+
+enum err_code store_agent_seen(struct store *store, const struct agent *a, struct err *err)
+{
+    return db__run(store->db, SQL_AGENT_SEEN,
+                   ARGS(ARG_I64("id", a->id.v), ARG_TEXT("boot", a->boot),
+                        ARG_TEXT("version", a->version), ARG_TEXT("executor", a->executor),
+                        ARG_I64("slots", a->slots), ARG_I64("cpus", a->cpus),
+                        ARG_I64("memory_bytes", a->memory_bytes), ARG_I64("gpus", a->gpus),
+                        ARG_TIME("seen_ms", a->seen)),
+                   NULL, err);
+}
+
+enum err_code store_agent_remove(struct store *store, const struct agent *a, time_ms now,
+                                 struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    char *freed = arena_printf(&arena, "%.*s (removed %s)", STR_ARG(a->name), a->public_id.text);
+
+    return db__run(store->db, SQL_AGENT_REMOVE,
+                   ARGS(ARG_I64("id", a->id.v), ARG_I64("now_ms", now),
+                        ARG_TEXT("freed_name", str_from(freed))),
+                   NULL, err);
+}

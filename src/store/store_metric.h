@@ -1,0 +1,66 @@
+/* Metric names, facts and chunks in the store. thread: owner of the store; may block */
+#pragma once
+
+#include "model/metric.h"
+#include "store/store.h"
+
+/* One entry of a writer's dictionary. */
+struct writer_name {
+    uint32_t local_id;
+    metric_id metric;
+    enum metric_kind kind;
+};
+
+/* The number of a name in its project, made when it is new. */
+MUST_CHECK enum err_code store_metric_name_intern(struct store *store, project_id project,
+                                                  enum metric_kind kind, struct str name,
+                                                  metric_id *ret_id, struct err *err);
+/* Numbers of a name: at most one per kind. */
+MUST_CHECK enum err_code store_metric_name_find(struct store *store, project_id project,
+                                                struct str name, metric_id ret_ids[2],
+                                                size_t *ret_count, struct err *err);
+MUST_CHECK enum err_code store_writer_name_set(struct store *store, writer_id writer,
+                                               const struct writer_name *name, struct err *err);
+/* The whole dictionary, ordered by local id. */
+MUST_CHECK enum err_code store_writer_name_list(struct store *store, writer_id writer,
+                                                struct arena *arena, struct writer_name **ret_names,
+                                                size_t *ret_count, struct err *err);
+
+/* Count 0 when nothing is known yet. */
+MUST_CHECK enum err_code store_run_metric_get(struct store *store, run_id run, metric_id metric,
+                                              struct metric_facts *ret_facts, struct err *err);
+MUST_CHECK enum err_code store_run_metric_set(struct store *store, run_id run,
+                                              const struct metric_facts *facts, struct err *err);
+struct metric_filter {
+    int kind;          /* enum metric_kind, -1: both */
+    struct str prefix; /* len 0: all */
+    struct str after;  /* paging by name */
+    int limit;
+};
+MUST_CHECK enum err_code store_run_metric_list(struct store *store, run_id run,
+                                               const struct metric_filter *filter,
+                                               struct arena *arena, struct metric_facts **ret_facts,
+                                               size_t *ret_count, struct err *err);
+
+MUST_CHECK enum err_code store_chunk_set(struct store *store, const struct metric_chunk *chunk,
+                                         struct err *err);
+/* The chunk with the highest seq; ERR_NOT_FOUND when there is none. */
+MUST_CHECK enum err_code store_chunk_newest(struct store *store, run_id run, metric_id metric,
+                                            writer_id writer, struct arena *arena,
+                                            struct metric_chunk *ret_chunk, struct err *err);
+struct chunk_range {
+    run_id run;
+    metric_id metric;
+    writer_id writer;
+    int64_t after_seq; /* -1: from the first */
+    int64_t step_from, step_to;
+    time_ms at_from, at_to;
+    int limit;
+};
+MUST_CHECK enum err_code store_chunk_list(struct store *store, const struct chunk_range *range,
+                                          struct arena *arena, struct metric_chunk **ret_chunks,
+                                          size_t *ret_count, struct err *err);
+
+/* float64 as an int64 of the same order (-NaN < -inf < ... < inf < NaN), and back; exact. */
+int64_t float_to_bits(double value);
+double float_from_bits(int64_t bits);

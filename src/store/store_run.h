@@ -1,0 +1,47 @@
+/* Runs, their documents and console text in the store. thread: owner of the store; may block */
+#pragma once
+
+#include "base/buf.h"
+#include "model/run.h"
+#include "store/store.h"
+
+#define CONSOLE_READ_BYTES_MAX 1048576
+
+MUST_CHECK enum err_code store_run_insert(struct store *store, struct run *run, struct err *err);
+MUST_CHECK enum err_code store_run_get(struct store *store, const struct id *id, struct arena *arena,
+                                       struct run *ret_run, struct err *err);
+MUST_CHECK enum err_code store_run_by_id(struct store *store, run_id id, struct arena *arena,
+                                         struct run *ret_run, struct err *err);
+/* Newest first, with config and summary. */
+MUST_CHECK enum err_code store_run_list(struct store *store, project_id project,
+                                        const struct run_filter *filter, struct arena *arena,
+                                        struct run **ret_runs, size_t *ret_count, struct err *err);
+/* Everything but ids, owner, creation and console. */
+MUST_CHECK enum err_code store_run_put(struct store *store, const struct run *run, struct err *err);
+/* Ids of running runs without a job that were last heard before the given time. */
+MUST_CHECK enum err_code store_run_silent(struct store *store, time_ms seen_before, int limit,
+                                          run_id *ret_ids, size_t *ret_count, struct err *err);
+/* A server that starts gives everybody a full term. */
+MUST_CHECK enum err_code store_run_seen_all(struct store *store, time_ms now, struct err *err);
+/* The run and all it recorded, without its job. */
+MUST_CHECK enum err_code store_run_delete(struct store *store, run_id id, struct err *err);
+MUST_CHECK enum err_code store_run_unknown_count(struct store *store, run_id id, int64_t *ret_count,
+                                                 struct err *err);
+
+/* JSON text; `{0}` when there is none. */
+MUST_CHECK enum err_code store_run_doc_get(struct store *store, run_id run, enum run_doc kind,
+                                           struct arena *arena, struct str *ret_body,
+                                           struct err *err);
+MUST_CHECK enum err_code store_run_doc_set(struct store *store, run_id run, enum run_doc kind,
+                                           struct str body, struct err *err);
+MUST_CHECK enum err_code store_run_file_set(struct store *store, run_id run, struct str path,
+                                            struct str detail, struct err *err);
+
+/* Adds text at the end and moves run->console_bytes. */
+MUST_CHECK enum err_code store_console_append(struct store *store, struct run *run, struct str text,
+                                              struct err *err);
+MUST_CHECK enum err_code store_console_set_final(struct store *store, struct run *run, bool final,
+                                                 struct err *err);
+/* At most `bytes_max` (CONSOLE_READ_BYTES_MAX) from `offset`; empty at the end. */
+MUST_CHECK enum err_code store_console_read(struct store *store, run_id run, int64_t offset,
+                                            int64_t bytes_max, struct buf *out, struct err *err);

@@ -86,8 +86,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> Node:
         if key in seen:
             raise SpecError(f"line {key_node.start_mark.line + 1}: key {key!r} is there twice")
         seen.add(key)
-    result: Node = loader.construct_mapping(node, deep=True)
-    return result
+    return {str(key): value for key, value in loader.construct_mapping(node, deep=True).items()}
 
 
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)

@@ -1,4 +1,5 @@
-/* Walks the generated tree of paths: one binary search a segment, no backtracking, no allocation. */
+/* Walks the generated tree of paths: one binary search a segment, no backtracking, no
+ * allocation. Then checks parameters by hand, without a regex engine. */
 #include "http/http_route.h"
 
 static int segment_compare(const struct http_path_node *node, struct str segment)
@@ -10,8 +11,8 @@ static int segment_compare(const struct http_path_node *node, struct str segment
     return (segment.len > node->segment_len) - (segment.len < node->segment_len);
 }
 
-static const struct http_path_node *
-child_find(const struct http_path_node *nodes, const struct http_path_node *at, struct str segment)
+static const struct http_path_node *child_find(const struct http_path_node *nodes,
+                                               const struct http_path_node *at, struct str segment)
 {
     size_t low = 0;
     size_t high = at->literal_count;
@@ -63,13 +64,15 @@ void http_route_find(const struct http_path_node *nodes, struct str method, stru
 {
     struct http_route_match match = {0};
     const struct http_path_node *node = path_walk(nodes, path, &match);
-    if (node && node->routes) {
-        match.allow = node->allow;
-        struct str wanted = str_eq_c(method, "HEAD") ? STR("GET") : method;
-        for (const struct http_route *const *route = node->routes; *route; route++) {
-            if (str_eq_c(wanted, (*route)->method))
-                match.route = *route;
-        }
+    if (!node || !node->routes) {
+        *ret_match = (struct http_route_match){0};
+        return;
+    }
+    match.allow = node->allow;
+    struct str wanted = str_eq_c(method, "HEAD") ? STR("GET") : method;
+    for (const struct http_route *const *route = node->routes; *route; route++) {
+        if (str_eq_c(wanted, (*route)->method))
+            match.route = *route;
     }
     *ret_match = match;
 }

@@ -26,7 +26,13 @@ enum http_role {
 };
 
 /* What `scope_param` names: its project is the one in which the role is needed. */
-enum http_scope { HTTP_SCOPE_NONE, HTTP_SCOPE_PROJECT, HTTP_SCOPE_RUN, HTTP_SCOPE_JOB, HTTP_SCOPE_KEY };
+enum http_scope {
+    HTTP_SCOPE_NONE,
+    HTTP_SCOPE_PROJECT,
+    HTTP_SCOPE_RUN,
+    HTTP_SCOPE_JOB,
+    HTTP_SCOPE_KEY,
+};
 
 enum http_principal {
     HTTP_PRINCIPAL_SESSION = 1 << 0, /* a browser session */
@@ -52,9 +58,9 @@ struct http_param {
     enum http_param_kind kind;
     bool required;
     enum http_param_type type;
-    int64_t min, max;         /* integers; min: fewest bytes of a text */
-    size_t bytes_max;         /* text */
-    const char *pattern_name; /* text: "id:r", "label", "login", "digest", or NULL */
+    int64_t min, max;               /* integers; min: fewest bytes of a text */
+    size_t bytes_max;               /* text */
+    const char *pattern_name;       /* text: "id:r", "label", "login", "digest", or NULL */
     const char *const *enum_values; /* text: NULL-terminated, or NULL */
 };
 
@@ -65,7 +71,7 @@ struct http_route {
     const char *path; /* "/api/v1/runs/{run}" */
     enum http_role role;
     enum http_scope scope;
-    const char *scope_param; /* the parameter that names the thing; NULL: the body does, the handler checks */
+    const char *scope_param; /* parameter that names the thing; NULL: the handler checks it */
     uint32_t principals;     /* enum http_principal */
     bool audit;
     size_t body_bytes_max; /* 0: no body */
@@ -92,8 +98,8 @@ struct http_path_node {
 #define HTTP_ROUTE_PARAMS_MAX 6
 
 struct http_route_match {
-    const struct http_route *route; /* NULL: 404, or 405 when `allow` is set */
-    const char *allow;              /* set when the path is known */
+    const struct http_route *route;           /* NULL: 404, or 405 when `allow` is set */
+    const char *allow;                        /* set when the path is known */
     struct str params[HTTP_ROUTE_PARAMS_MAX]; /* path parameters in order, borrowed from `path` */
     size_t param_count;
 };

@@ -12,14 +12,15 @@ void thread_join(struct thread **thread); /* accepts NULL; sets it to NULL */
 /* A bounded first-in first-out queue of pointers. thread: any */
 struct queue;
 struct queue *queue_new(size_t items_max);
-void queue_free(struct queue *queue);            /* must be empty or its items leak: owner drains */
+void queue_free(struct queue *queue); /* must be empty or its items leak: owner drains */
 bool queue_push(struct queue *queue, void *item); /* false when full or closed */
-void queue_push_wait(struct queue *queue, void *item); /* waits for room; dropped when closed: never call after close */
+void queue_push_wait(struct queue *queue,
+                     void *item); /* waits for room; dropped when closed: never call after close */
 /* Waits up to timeout_ms (-1: for ever) for one item; NULL on time-out or when closed and empty. */
 void *queue_pop(struct queue *queue, int64_t timeout_ms);
 /* Waits for the first, then takes what is there, at most `max`. Returns the count. */
 size_t queue_pop_many(struct queue *queue, void **ret_items, size_t max, int64_t timeout_ms);
-void queue_close(struct queue *queue);           /* wakes everybody; pops go on until empty */
+void queue_close(struct queue *queue); /* wakes everybody; pops go on until empty */
 size_t queue_len(struct queue *queue);
 
 /* A one-shot result that one thread sets and another waits for. thread: any */

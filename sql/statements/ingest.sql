@@ -142,3 +142,7 @@ ON CONFLICT (project_id, digest) DO NOTHING;
 -- one row
 SELECT b.size_bytes FROM project_blob p JOIN blob b ON b.digest = p.digest
 WHERE p.project_id = :project_id AND p.digest = :digest;
+
+-- name: writer_name_get
+-- one row
+SELECT metric_id FROM writer_name WHERE writer_id = :writer_id AND local_id = :local_id;

@@ -24,17 +24,17 @@ enum err_code store_metric_name_intern(struct store *store, project_id project,
                                        enum metric_kind kind, struct str name, metric_id *ret_id,
                                        struct err *err)
 {
-    enum err_code code = db__number(store->db, SQL_METRIC_NAME_GET,
-                                    ARGS(ARG_I64("project_id", project.v), ARG_I64("kind", kind),
-                                         ARG_TEXT("name", name)),
-                                    &ret_id->v, err);
+    enum err_code code = db__number(
+        store->db, SQL_METRIC_NAME_GET,
+        ARGS(ARG_I64("project_id", project.v), ARG_I64("kind", kind), ARG_TEXT("name", name)),
+        &ret_id->v, err);
 
     if (code != ERR_NOT_FOUND)
         return code;
-    TRY(db__run(store->db, SQL_METRIC_NAME_INSERT,
-                ARGS(ARG_I64("project_id", project.v), ARG_I64("kind", kind),
-                     ARG_TEXT("name", name)),
-                NULL, err));
+    TRY(db__run(
+        store->db, SQL_METRIC_NAME_INSERT,
+        ARGS(ARG_I64("project_id", project.v), ARG_I64("kind", kind), ARG_TEXT("name", name)), NULL,
+        err));
     return db__number(
         store->db, SQL_METRIC_NAME_GET,
         ARGS(ARG_I64("project_id", project.v), ARG_I64("kind", kind), ARG_TEXT("name", name)),
@@ -63,6 +63,14 @@ enum err_code store_writer_name_set(struct store *store, writer_id writer,
                    ARGS(ARG_I64("writer_id", writer.v), ARG_I64("local_id", name->local_id),
                         ARG_I64("metric_id", name->metric.v)),
                    NULL, err);
+}
+
+enum err_code store_writer_name_get(struct store *store, writer_id writer, uint32_t local_id,
+                                    metric_id *ret_id, struct err *err)
+{
+    return db__number(store->db, SQL_WRITER_NAME_GET,
+                      ARGS(ARG_I64("writer_id", writer.v), ARG_I64("local_id", local_id)),
+                      &ret_id->v, err);
 }
 
 enum err_code store_writer_name_list(struct store *store, writer_id writer, struct arena *arena,
@@ -238,7 +246,8 @@ enum err_code store_chunk_list(struct store *store, const struct chunk_range *ra
 
     TRY(db__query(store->db, SQL_METRIC_CHUNK_LIST,
                   ARGS(ARG_I64("run_id", range->run.v), ARG_I64("metric_id", range->metric.v),
-                       ARG_I64("writer_id", range->writer.v), ARG_I64("after_seq", range->after_seq),
+                       ARG_I64("writer_id", range->writer.v),
+                       ARG_I64("after_seq", range->after_seq),
                        ARG_I64("step_from", range->step_from), ARG_I64("step_to", range->step_to),
                        ARG_I64("at_from", range->at_from), ARG_I64("at_to", range->at_to),
                        ARG_I64("limit", range->limit)),

@@ -1,0 +1,34 @@
+/* Notices and actors. */
+#include "domain/cmd.h"
+
+const char *notice_kind_name(enum notice_kind kind)
+{
+    static const char *const names[] = {"run", "metrics", "console", "job", "agent", "poke"};
+    ENSURE((size_t)kind < ARRAY_LEN(names));
+    return names[kind];
+}
+
+void cmd_notice(struct cmd *cmd, enum notice_kind kind, project_id project, struct str project_name,
+                const struct id *id)
+{
+    struct notice *n;
+
+    for (n = cmd->notices; n; n = n->next)
+        if (n->kind == kind && memcmp(n->id.text, id->text, ID_BYTES) == 0)
+            return;
+    n = ARENA_NEW(cmd->arena, struct notice);
+    *n = (struct notice){cmd->notices, kind, project, arena_copy(cmd->arena, project_name), *id};
+    cmd->notices = n;
+}
+
+struct str cmd_actor(struct cmd *cmd)
+{
+    const struct principal *who = cmd->who;
+
+    if (!who || who->kind == PRINCIPAL_NOBODY)
+        return STR("system");
+    return str_from(
+        arena_printf(cmd->arena, "%s:%.*s",
+                     who->kind == PRINCIPAL_SESSION ? "user" : principal_kind_name(who->kind),
+                     STR_ARG(who->name)));
+}

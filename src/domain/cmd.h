@@ -1,0 +1,73 @@
+/* One command or query on its way through the rules.
+ *
+ * A command runs on the command thread inside a transaction and reads all it decides on there; a
+ * query runs on a worker with a read connection. What the world must hear of a change leaves as a
+ * notice after the commit. thread: the one that owns `store` */
+#pragma once
+
+#include "base/map.h"
+#include "model/job.h"
+#include "ports/random.h"
+#include "store/store.h"
+
+/* Limits and times of an installation; the program's options set them. */
+struct domain_config {
+    const char *currency;    /* "EUR" */
+    int64_t heartbeat_ms;    /* agents poll at least this often */
+    int64_t agent_silent_ms; /* then an agent is shown as unreachable and gets nothing new */
+    int64_t lost_after_ms;   /* then its attempts are lost and start again elsewhere */
+    int64_t final_within_ms; /* an ended attempt's record is closed after this */
+    int64_t run_silent_ms;   /* a run without a job is crashed after this */
+    int64_t offer_ms;        /* an offer that nobody takes goes back to the queue */
+};
+
+/* When an agent was heard last, on the leader's monotonic clock. Owned by the command thread. */
+struct lease_table {
+    struct map by_agent; /* id text -> struct lease */
+    struct arena arena;
+    int64_t started_mono_ms; /* before it was heard, an agent counts as heard then: a full term */
+};
+
+struct domain {
+    struct domain_config config;
+    struct random_port random;
+    struct lease_table leases;
+};
+
+/* NOTICE_POKE is for the server alone: the agent `id` has something to fetch. */
+enum notice_kind {
+    NOTICE_RUN,
+    NOTICE_METRICS,
+    NOTICE_CONSOLE,
+    NOTICE_JOB,
+    NOTICE_AGENT,
+    NOTICE_POKE,
+};
+const char *notice_kind_name(enum notice_kind kind);
+
+struct notice {
+    struct notice *next;
+    enum notice_kind kind;
+    project_id project; /* 0: for everybody */
+    struct str project_name;
+    struct id id;
+};
+
+struct cmd {
+    struct domain *domain;
+    struct store *store;
+    struct arena *arena;
+    time_ms now;     /* wall clock, for records */
+    int64_t mono_ms; /* for leases */
+    const struct principal *who;
+    const char *operation; /* for audit rows */
+    struct str request_id;
+    struct notice *notices; /* newest first; sent after the commit */
+    bool wake_scheduler;    /* something changed that may let a job start */
+};
+
+/* Adds a notice unless the same one is there already. */
+void cmd_notice(struct cmd *cmd, enum notice_kind kind, project_id project, struct str project_name,
+                const struct id *id);
+/* Actor for events and audit rows: "user:ada", "agent:rack1", "system". */
+struct str cmd_actor(struct cmd *cmd);

@@ -1,0 +1,61 @@
+/* What a stretch of a run log says, gathered into one batch of writes: pure, no store. The slow
+ * part of ingest, done on an ingest thread. All memory is in the arena, but the JSON values.
+ * thread: any */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "model/metric.h"
+#include "model/run.h"
+
+struct ingest_name {
+    uint32_t local_id;
+    enum metric_kind kind;
+    struct str name;
+    struct ingest_name *next;
+};
+
+struct ingest_facts {
+    uint32_t local_id;
+    struct metric_facts facts; /* id and name are not known here */
+    struct ingest_facts *next;
+};
+
+struct ingest_file {
+    struct str path, detail;
+    struct ingest_file *next;
+};
+
+struct ingest_record { /* of a type we do not know */
+    int64_t offset;
+    int type;
+    struct str payload;
+    struct ingest_record *next;
+};
+
+struct ingest_batch {
+    int64_t from, to;         /* log offsets it covers */
+    json_t *start;            /* or NULL; released by ingest_batch_release */
+    json_t *config, *summary; /* merged patches, or NULL */
+    struct str code, machine; /* whole documents, last one wins; len 0: none */
+    struct str tags, notes;   /* JSON array; text; data NULL: none */
+    struct ingest_name *names, *names_last;
+    struct ingest_facts *facts;
+    struct ingest_file *files;
+    struct ingest_record *records;
+    struct str *console; /* pieces in order */
+    size_t console_count, console_room;
+    time_ms heard; /* newest time in it; TIME_NONE */
+    bool ended;
+    int exit_code, exit_signal;
+    time_ms ended_at;
+    struct str end_reason;
+    int64_t points;
+};
+
+/* `data` is whole groups, checked already; it must outlive the batch. A payload that does not have
+ * its shape is kept like one of an unknown type and breaks nothing. */
+void ingest_decode(struct str data, int64_t from, struct arena *arena,
+                   struct ingest_batch *ret_batch);
+void ingest_batch_release(struct ingest_batch *batch);

@@ -1,0 +1,97 @@
+/* Jobs: submitted, scheduled onto agents, watched through their attempts, ended once.
+ *
+ * Every change is an event: job_apply decides, the row and the event are written together, and what
+ * follows from the new state (the run, keys, the scheduler) is done in the same transaction.
+ * thread: command for changes, any owner of a store for reads */
+#pragma once
+
+#include "crypto/secret.h"
+#include "domain/cmd.h"
+#include "domain/runs/runs.h"
+#include "model/project.h"
+#include "sched/sched.h"
+#include "store/store_job.h"
+
+#define JOB_TIMEOUT_S_DEFAULT (7 * 24 * 3600)
+#define JOB_GRACE_S_DEFAULT   30
+#define JOB_RETRIES_DEFAULT   3
+
+struct job_spec {
+    struct id id, run;
+    struct str name, tags, notes; /* data NULL: defaults */
+    int64_t priority;
+    bool held;
+    struct str spec;            /* canonical JSON of the spec, checked */
+    struct str command, config; /* JSON of those members */
+    struct str code;            /* digest, len 0: none */
+    struct job_need need;
+    struct str target; /* len 0: any */
+    int64_t timeout_s, grace_s, retries;
+    uint8_t hash[HASH_BYTES]; /* of the whole body */
+};
+
+MUST_CHECK enum err_code jobs_submit(struct cmd *cmd, const struct project *project,
+                                     const struct job_spec *spec, struct job *ret_job,
+                                     bool *ret_created, struct err *err);
+MUST_CHECK enum err_code jobs_require(struct cmd *cmd, const struct id *id, enum role need,
+                                      struct job *ret_job, struct err *err);
+MUST_CHECK enum err_code jobs_list(struct cmd *cmd, struct job_filter *filter,
+                                   struct job **ret_jobs, size_t *ret_count, struct err *err);
+MUST_CHECK enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err);
+/* Before a run is deleted: deletes its ended job; ERR_CONFLICT while the job has not ended. */
+MUST_CHECK enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run,
+                                            struct err *err);
+
+/* Why each waiting job waits, by rank: what the scheduler would say now. */
+MUST_CHECK enum err_code jobs_waits(struct cmd *cmd, struct sched_wait **ret_waits,
+                                    size_t *ret_count, struct err *err);
+/* Runs the scheduler and makes the offers it decides on. thread: command */
+MUST_CHECK enum err_code jobs_schedule(struct cmd *cmd, struct err *err);
+/* Leases, offers and records that are overdue. thread: command */
+MUST_CHECK enum err_code jobs_sweep(struct cmd *cmd, struct err *err);
+
+/* What the agents say. `token` is the attempt token; a stale one is ERR_FENCED. */
+struct attempt_ref {
+    struct id id;
+    struct str token;
+};
+struct job_offer {
+    struct job job;
+    struct attempt attempt;
+    char token[44];
+    struct key_text key;
+    struct str code; /* digest or {0} */
+};
+struct agent_poll_answer {
+    struct job_offer *offers;
+    size_t offer_count;
+    struct id *stops, *fenced;
+    size_t stop_count, fenced_count;
+};
+MUST_CHECK enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent,
+                                         const struct attempt_ref *held, size_t held_count,
+                                         struct agent_poll_answer *ret_answer, struct err *err);
+MUST_CHECK enum err_code jobs_attempt_accept(struct cmd *cmd, const struct attempt_ref *ref,
+                                             struct attempt *ret_attempt, struct err *err);
+struct attempt_report {
+    enum job_event_kind kind;   /* JOB_EVENT_STARTING, _RUNNING or _ENDED */
+    time_ms at;                 /* TIME_NONE: now */
+    int exit_code, exit_signal; /* EXIT_NONE */
+    bool oom, failed_to_start, timed_out, final;
+    int64_t run_time_ms;   /* -1: not said */
+    int64_t console_bytes; /* -1: not said */
+    struct str reason;
+};
+MUST_CHECK enum err_code jobs_attempt_status(struct cmd *cmd, const struct attempt_ref *ref,
+                                             const struct attempt_report *report,
+                                             struct attempt *ret_attempt, struct err *err);
+/* ERR_OFFSET with the right offset in *ret_offset. */
+MUST_CHECK enum err_code jobs_attempt_console(struct cmd *cmd, const struct attempt_ref *ref,
+                                              int64_t offset, struct str text, int64_t *ret_offset,
+                                              struct err *err);
+/* Checks agent and token; for reads. */
+MUST_CHECK enum err_code jobs_attempt_require(struct cmd *cmd, const struct attempt_ref *ref,
+                                              struct attempt *ret_attempt, struct job *ret_job,
+                                              struct err *err);
+/* The member `name` of a job's spec as JSON text; {0} when absent. */
+struct str jobs_spec_member(struct cmd *cmd, const struct job *job, const char *name);

@@ -1,0 +1,26 @@
+/* The life of a job as a table: which event may happen in which state, and what becomes of the
+ * job. Pure: no I/O, no clock; the time comes in the event. The simulator runs this code too. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "model/job.h"
+
+/* Applies an event to a job, or refuses it with ERR_CONFLICT and changes nothing. Text of the
+ * event is borrowed by the job. */
+MUST_CHECK enum err_code job_apply(struct job *job, const struct job_event *event, struct err *err);
+/* Whether job_apply would take it. */
+bool job_event_is_legal(enum job_state state, enum job_event_kind kind);
+/* The same for the attempt that the event is about. */
+void attempt_apply(struct attempt *attempt, const struct job_event *event, bool cancel_asked);
+
+/* Price of a run time, rounded half up, saturating. */
+int64_t job_cost_micro(int64_t run_time_ms, int64_t price_hour_micro, int64_t price_gpu_hour_micro,
+                       int64_t gpus);
+/* What the run of this job should be: RUN_PENDING, RUN_RUNNING or an end. */
+enum run_state job_run_state(const struct job *job);
+
+/* An event as JSON from which it can be replayed, and back. */
+struct str job_event_encode(const struct job_event *event, struct arena *arena);
+MUST_CHECK enum err_code job_event_decode(struct str detail, struct arena *arena,
+                                          struct job_event *event, struct err *err);

@@ -1,0 +1,168 @@
+/* Targets, agents and leases. */
+#include "domain/targets/targets.h"
+
+#include "domain/audit/audit.h"
+#include "store/store_agent.h"
+#include "store/store_identity.h"
+
+struct lease {
+    int64_t heard_mono_ms;
+};
+
+void lease_table_init(struct lease_table *table, int64_t mono_ms)
+{
+    map_init(&table->by_agent, AGENTS_MAX);
+    table->arena = (struct arena){0};
+    table->started_mono_ms = mono_ms;
+}
+
+void lease_table_release(struct lease_table *table)
+{
+    map_release(&table->by_agent);
+    arena_release(&table->arena);
+}
+
+int64_t lease_silent_ms(struct cmd *cmd, const struct id *agent)
+{
+    struct lease_table *table = &cmd->domain->leases;
+    const struct lease *lease = map_get(&table->by_agent, id_str(agent));
+
+    return cmd->mono_ms - (lease ? lease->heard_mono_ms : table->started_mono_ms);
+}
+
+void lease_renew(struct cmd *cmd, const struct id *agent)
+{
+    struct lease_table *table = &cmd->domain->leases;
+    struct lease *lease = map_get(&table->by_agent, id_str(agent));
+
+    if (!lease) {
+        lease = ARENA_NEW(&table->arena, struct lease);
+        (void)map_put(&table->by_agent, id_str(agent), lease); /* full: treated as just started */
+    }
+    lease->heard_mono_ms = cmd->mono_ms;
+}
+
+enum err_code targets_set(struct cmd *cmd, struct str name, int64_t price_hour_micro,
+                          int64_t price_gpu_hour_micro, struct target *ret_target, struct err *err)
+{
+    const char *detail = arena_printf(cmd->arena, "hour %lld, GPU hour %lld (micro)",
+                                      (long long)price_hour_micro, (long long)price_gpu_hour_micro);
+
+    TRY(store_target_set(cmd->store, name, price_hour_micro, price_gpu_hour_micro, cmd->now, err));
+    TRY(audit_add(cmd, name, str_from(detail), err));
+    return store_target_get(cmd->store, name, cmd->arena, ret_target, err);
+}
+
+enum err_code targets_list(struct cmd *cmd, struct str after, int limit,
+                           struct target **ret_targets, size_t *ret_count, struct err *err)
+{
+    struct agent *agents;
+    size_t agent_count = 0;
+
+    TRY(store_target_list(cmd->store, after, limit, cmd->arena, ret_targets, ret_count, err));
+    TRY(store_agent_list(cmd->store, (agent_id){0}, AGENTS_MAX, cmd->arena, &agents, &agent_count,
+                         err));
+    for (size_t t = 0; t < *ret_count; t++) {
+        struct target *target = &(*ret_targets)[t];
+        for (size_t a = 0; a < agent_count; a++) {
+            if (agents[a].target.v != target->id.v)
+                continue;
+            target->agent_count++;
+            target->cpus_total += agents[a].cpus;
+            target->cpus_used += agents[a].cpus_used;
+            target->gpus_total += agents[a].gpus;
+            target->gpus_used += agents[a].gpus_used;
+        }
+    }
+    return OK;
+}
+
+enum err_code agents_create(struct cmd *cmd, const struct id *id, struct str name,
+                            struct str target_name, struct agent *ret_agent, bool *ret_created,
+                            struct err *err)
+{
+    struct target target;
+    struct agent agent;
+
+    if (store_agent_get(cmd->store, id, cmd->arena, &agent, NULL) == OK) {
+        if (!str_eq(agent.name, name) || !str_eq(agent.target_name, target_name))
+            return err_set(err, ERR_CONFLICT, "agent %s exists with another name or target",
+                           id->text);
+        *ret_agent = agent;
+        *ret_created = false;
+        return OK;
+    }
+    TRY(store_target_get(cmd->store, target_name, cmd->arena, &target, err));
+    agent = (struct agent){
+        .public_id = *id,
+        .name = name,
+        .target = target.id,
+        .created = cmd->now,
+    };
+    if (store_agent_insert(cmd->store, &agent, err) != OK)
+        return err_set_field(err, ERR_CONFLICT, "name", "there is an agent \"%.*s\" already",
+                             STR_ARG(name));
+    TRY(store_agent_get(cmd->store, id, cmd->arena, ret_agent, err));
+    *ret_created = true;
+    cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), id);
+    return audit_add(cmd, name, STR("agent registered"), err);
+}
+
+enum err_code agents_list(struct cmd *cmd, int64_t after, int limit, struct agent **ret_agents,
+                          size_t *ret_count, struct err *err)
+{
+    return store_agent_list(cmd->store, (agent_id){after}, limit, cmd->arena, ret_agents, ret_count,
+                            err);
+}
+
+const char *agents_state(const struct cmd *cmd, const struct agent *agent)
+{
+    if (agent->seen == TIME_NONE)
+        return "new";
+    return cmd->now - agent->seen > cmd->domain->config.agent_silent_ms ? "unreachable" : "online";
+}
+
+enum err_code agents_delete(struct cmd *cmd, const struct id *id, struct err *err)
+{
+    struct agent *agents;
+    struct agent agent;
+    size_t count = 0;
+
+    TRY(store_agent_get(cmd->store, id, cmd->arena, &agent, err));
+    TRY(store_agent_list(cmd->store, (agent_id){agent.id.v - 1}, 1, cmd->arena, &agents, &count,
+                         err));
+    if (count == 1 && agents[0].id.v == agent.id.v && agents[0].running > 0)
+        return err_set(err, ERR_CONFLICT, "agent \"%.*s\" still holds %lld jobs",
+                       STR_ARG(agent.name), (long long)agents[0].running);
+    TRY(store_key_revoke_by_agent(cmd->store, agent.id, cmd->now, err));
+    TRY(store_agent_remove(cmd->store, &agent, cmd->now, err));
+    cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), id);
+    return audit_add(cmd, agent.name, STR("agent removed"), err);
+}
+
+enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *err)
+{
+    struct agent before;
+    int64_t silent = lease_silent_ms(cmd, &agent->public_id);
+    bool changed;
+
+    TRY(store_agent_by_id(cmd->store, agent->id, cmd->arena, &before, err));
+    if (before.boot.len && !str_eq(before.boot, agent->boot) &&
+        map_get(&cmd->domain->leases.by_agent, id_str(&agent->public_id)) && silent < 1000) {
+        (void)err_set(err, ERR_CONFLICT, "another process called as agent \"%.*s\" a moment ago",
+                      STR_ARG(before.name));
+        err_hint(err, "each machine needs an agent of its own: euvyra agents add NAME");
+        return ERR_CONFLICT;
+    }
+    lease_renew(cmd, &agent->public_id);
+    changed = before.seen == TIME_NONE || !str_eq(before.boot, agent->boot) ||
+              before.slots != agent->slots || before.cpus != agent->cpus ||
+              before.gpus != agent->gpus || before.memory_bytes != agent->memory_bytes;
+    agent->seen = cmd->now;
+    TRY(store_agent_seen(cmd->store, agent, err));
+    if (changed || silent > cmd->domain->config.agent_silent_ms) {
+        cmd->wake_scheduler = true;
+        cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), &agent->public_id);
+    }
+    return OK;
+}

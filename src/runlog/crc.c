@@ -1,10 +1,9 @@
-#include "runlog/crc.h"
-
-#include <string.h>
-
 /* The tricky part: the hardware path is compiled for SSE 4.2 alone and is chosen at run time, so
  * that one library runs on every x86-64. __builtin_cpu_supports reads a word that libgcc filled at
  * load time: it costs a load and a test, which is why nothing is cached here. */
+#include "runlog/crc.h"
+
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>

@@ -1,3 +1,5 @@
+/* Payloads and whole records, built in the caller's memory. A record's checksum runs over type,
+ * flags and payload, which lie around the checksum itself: hence the two steps. */
 #include "runlog/encode.h"
 
 #include "runlog/bytes.h"

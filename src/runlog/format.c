@@ -1,14 +1,13 @@
+/* Segment header, 64 bytes:
+ *   0 magic  8 version  10 header bytes  12 segment number  16 writer id (13) and 3 zeros
+ *  32 base offset  40 created ms  48 CRC-32C of bytes 0 to 47  52 zero  56 published length hint
+ * The hint is outside the checksum because it changes with every record. */
 #include "runlog/format.h"
 
 #include "runlog/bytes.h"
 #include "runlog/crc.h"
 
 #include <string.h>
-
-/* Segment header, 64 bytes:
- *   0 magic  8 version  10 header bytes  12 segment number  16 writer id (13) and 3 zeros
- *  32 base offset  40 created ms  48 CRC-32C of bytes 0 to 47  52 zero  56 published length hint
- * The hint is outside the checksum because it changes with every record. */
 
 enum {
     AT_VERSION = 8,

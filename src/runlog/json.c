@@ -1,11 +1,10 @@
+/* The tricky part is the locale: printf may write a decimal comma (some locales even more than one
+ * byte), so the text is cleaned of everything that does not belong into a JSON number. */
 #include "runlog/json.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The tricky part is the locale: printf may write a decimal comma (some locales even more than one
- * byte), so the text is cleaned of everything that does not belong into a JSON number. */
 
 #define INTEGER_EXACT_MAX (INT64_C(1) << 53)
 

@@ -1,12 +1,11 @@
-#include "runlog/record.h"
-
-#include "runlog/bytes.h"
-#include "runlog/crc.h"
-
 /* A record is `u32 length | u16 type | u16 flags | u32 crc | payload`; the checksum covers type,
  * flags and payload. Length 0 means "not written yet": segments are preallocated with zeros and the
  * writer stores the length last. The loops below are bounded by the input: each step moves at least
  * 13 bytes ahead. */
+#include "runlog/record.h"
+
+#include "runlog/bytes.h"
+#include "runlog/crc.h"
 
 #define ROW_FIXED_BYTES     20u
 #define SYSTEM_FIXED_BYTES  12u

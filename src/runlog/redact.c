@@ -1,10 +1,9 @@
-#include "runlog/redact.h"
-
-#include <string.h>
-
 /* The tricky part is that this works on raw text in one pass, without memory: inside JSON the
  * patterns are looked for in the escaped form, which is fine because every pattern is plain ASCII.
  * Each replacement needs at least two bytes of input, so the output bound of the header holds. */
+#include "runlog/redact.h"
+
+#include <string.h>
 
 #define MARK     "[redacted]"
 #define MARK_LEN (sizeof MARK - 1)

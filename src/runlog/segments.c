@@ -1,3 +1,6 @@
+/* The tricky part is the end of a segment: it is final once the next segment exists, because the
+ * writer opens that one only after its last record here. So the order is: see whether the next one
+ * exists, then look for records here, and move on only when there were none although it did. */
 #include "runlog/segments.h"
 
 #include <errno.h>
@@ -5,10 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* The tricky part is the end of a segment: it is final once the next segment exists, because the
- * writer opens that one only after its last record here. So the order is: see whether the next one
- * exists, then look for records here, and move on only when there were none although it did. */
 
 void runlog_segments_init(struct runlog_segments *segments, int dir_fd, const char *writer)
 {

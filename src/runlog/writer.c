@@ -1,3 +1,10 @@
+/* The tricky part is the order of stores, because a reader may look at any moment and the process
+ * may die between any two of them. Bytes behind `position` are zero, except the payload area that
+ * reserve handed out. commit() zeroes what was reserved but not used, stores checksum, type and
+ * flags, and stores the length last, with release order: until then the record does not exist.
+ *
+ * A segment is mapped once at its full size; pages behind `allocated` have no blocks yet and are
+ * never touched. */
 #include "runlog/writer.h"
 
 #include "runlog/bytes.h"
@@ -9,14 +16,6 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-/* The tricky part is the order of stores, because a reader may look at any moment and the process
- * may die between any two of them. Bytes behind `position` are zero, except the payload area that
- * reserve handed out. commit() zeroes what was reserved but not used, stores checksum, type and
- * flags, and stores the length last, with release order: until then the record does not exist.
- *
- * A segment is mapped once at its full size; pages behind `allocated` have no blocks yet and are
- * never touched. */
 
 #define ALLOCATE_BYTES_MIN (64u * 1024u)
 #define ALLOCATE_BYTES_MAX (4u * 1024u * 1024u)

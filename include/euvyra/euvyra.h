@@ -1,0 +1,122 @@
+/* libeuvyra: records a training run. This header is the whole surface of the library.
+ *
+ * A handle is one writer's log of one run, in a folder on disk; the `euvyra` program uploads it.
+ * Nothing here waits for a network, prints, aborts, forks or installs a signal handler. Every
+ * function is safe from any thread. After fork() the child's first call opens a writer of its own
+ * in the same run; the parent's log is not touched.
+ *
+ * What an option leaves NULL comes from the environment: EUVYRA_DIR, EUVYRA_PROJECT, EUVYRA_RUN,
+ * EUVYRA_JOB, EUVYRA_MODE, EUVYRA_SERVER. Text is UTF-8. JSON payloads may hold the tagged forms of
+ * docs/internals/run-log.md for NaN, the infinities and large integers. Secrets (values of keys
+ * that name one, access keys, passwords in URLs, private keys) are taken out before writing.
+ *
+ * thread: any */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EUVYRA_API __attribute__((visibility("default")))
+
+#define EUVYRA_VERSION "0.1.0"
+
+/*      code                  number  name */
+#define EUVYRA_CODES(X)                                                                            \
+    X(EUVYRA_OK, 0, "ok")                                                                          \
+    X(EUVYRA_INVALID, 1, "invalid")     /* an argument that cannot be */                           \
+    X(EUVYRA_TOO_LARGE, 2, "too_large") /* a payload above its limit: not recorded */              \
+    X(EUVYRA_DISK_FULL, 3, "disk_full") /* not recorded; counted, told in the log */               \
+    X(EUVYRA_IO, 4, "io")               /* the disk refused */                                     \
+    X(EUVYRA_CLOSED, 5, "closed")       /* the run is finished */                                  \
+    X(EUVYRA_NO_MEMORY, 6, "no_memory")                                                            \
+    X(EUVYRA_NOT_FOUND, 7, "not_found") /* the run to continue is not there */
+
+enum euvyra_code {
+#define EUVYRA_CODE(code, number, name) code = number,
+    EUVYRA_CODES(EUVYRA_CODE)
+#undef EUVYRA_CODE
+};
+
+struct euvyra_run;
+
+struct euvyra_options {
+    size_t struct_bytes; /* sizeof(struct euvyra_options): tells versions apart */
+    const char *dir;     /* where run folders lie; default EUVYRA_DIR, then "euvyra-runs" */
+    const char *project; /* default EUVYRA_PROJECT, then "default" */
+    const char *name;    /* for people; may be NULL */
+    const char *group;
+    const char *job_type;
+    const char *notes;
+    const char *mode;   /* "online" (default) or "offline": whether the uploader dials */
+    const char *resume; /* recorded as it is; may be NULL */
+    const char *run;    /* id of a run to attach to; NULL: EUVYRA_RUN, else a new run; "": new */
+    const char *folder; /* an existing run folder to join; wins over dir and run */
+    const char *config_json; /* an object; may be NULL */
+    const char *tags_json;   /* an array of texts; may be NULL */
+    const char *sdk;         /* "python/0.1.0"; NULL for C */
+    const char *kind;        /* "trainer" (default) or "exec" */
+    const char *const *argv; /* the command, may be NULL */
+    size_t argc;
+    int64_t first_step; /* where automatic steps start */
+};
+
+/* Makes or joins the run's folder and opens a new writer in it. The caller closes *ret_run. */
+EUVYRA_API enum euvyra_code euvyra_open(const struct euvyra_options *options,
+                                        struct euvyra_run **ret_run);
+
+/* The id of a metric name in this log: the same name gives the same id. Names are 1 to 512 bytes
+ * without control characters. */
+EUVYRA_API enum euvyra_code euvyra_metric(struct euvyra_run *run, const char *name, size_t len,
+                                          uint32_t *ret_id);
+
+/* One step's values. EUVYRA_STEP_NEXT: one after the last step. Any step is accepted, in any
+ * order; all values are kept, NaN and infinities too. */
+#define EUVYRA_STEP_NEXT INT64_MIN
+EUVYRA_API enum euvyra_code euvyra_log(struct euvyra_run *run, int64_t step, const uint32_t *ids,
+                                       const double *values, size_t count);
+
+/* JSON objects. Config and summary are merged key by key; tags and notes replace. */
+EUVYRA_API enum euvyra_code euvyra_config(struct euvyra_run *run, const char *json, size_t len);
+EUVYRA_API enum euvyra_code euvyra_summary(struct euvyra_run *run, const char *json, size_t len);
+EUVYRA_API enum euvyra_code euvyra_code_facts(struct euvyra_run *run, const char *json, size_t len);
+EUVYRA_API enum euvyra_code euvyra_tags(struct euvyra_run *run, const char *json, size_t len);
+EUVYRA_API enum euvyra_code euvyra_notes(struct euvyra_run *run, const char *text);
+/* Output of the program: stream 1 or 2, any bytes. */
+EUVYRA_API enum euvyra_code euvyra_console(struct euvyra_run *run, int stream, const void *bytes,
+                                           size_t len);
+
+/* How it ended: an exit code, or a signal when `signal` is above 0. `reason` is one word ("finish",
+ * "exit", "exception", "signal"), `error` a line or NULL. After it the run takes nothing more. */
+EUVYRA_API enum euvyra_code euvyra_end(struct euvyra_run *run, int exit_code, int signal,
+                                       const char *reason, const char *error);
+/* Closes without an end record where euvyra_end was not called. Accepts NULL. */
+EUVYRA_API void euvyra_close(struct euvyra_run *run);
+
+/* Borrowed until euvyra_close. */
+EUVYRA_API const char *euvyra_run_id(const struct euvyra_run *run);
+EUVYRA_API const char *euvyra_run_folder(const struct euvyra_run *run);
+EUVYRA_API const char *euvyra_writer_id(struct euvyra_run *run); /* a forked child has its own */
+/* Records that could not be written, over the life of this writer. */
+EUVYRA_API uint64_t euvyra_lost(struct euvyra_run *run);
+/* True in the process that opened the handle, false in its forked children. */
+EUVYRA_API int euvyra_is_owner(const struct euvyra_run *run);
+
+/* The folder of a run below `dir`, for resume: the newest whose id is `run`, or (run NULL) the
+ * newest of that project and name that has no end record. EUVYRA_NOT_FOUND. */
+struct euvyra_found {
+    char folder[4096];
+    char run[14];
+    int64_t last_step; /* INT64_MIN when nothing was logged */
+};
+EUVYRA_API enum euvyra_code euvyra_find(const char *dir, const char *run, const char *project,
+                                        const char *name, struct euvyra_found *ret_found);
+
+EUVYRA_API const char *euvyra_code_name(enum euvyra_code code);
+
+#ifdef __cplusplus
+}
+#endif

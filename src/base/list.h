@@ -28,6 +28,6 @@ static inline void list_remove(struct list *item)
     item->next->prev = item->prev;
     item->next = item->prev = item;
 }
-#define LIST_FOR_EACH(at, list) for (struct list *at = (list)->next; at != (list); at = at->next)
-#define LIST_FOR_EACH_SAFE(at, tmp, list)                                                          \
-    for (struct list *at = (list)->next, *tmp = at->next; at != (list); at = tmp, tmp = at->next)
+#define LIST_FOR_EACH(at, head) for (struct list *at = (head)->next; at != (head); at = at->next)
+#define LIST_FOR_EACH_SAFE(at, tmp, head)                                                          \
+    for (struct list *at = (head)->next, *tmp = at->next; at != (head); at = tmp, tmp = at->next)

@@ -10,10 +10,10 @@
 struct http_client;
 
 struct http_client_options {
-    const char *base_url;     /* "https://host:port", no path; checked */
-    const char *key_text;     /* bearer key, or NULL; copied, never logged */
-    const char *ca_file;      /* or NULL */
-    const char *product;      /* "euvyra-agent/0.1.0"; sent in User-Agent and Euvyra-Client */
+    const char *base_url; /* "https://host:port", no path; checked */
+    const char *key_text; /* bearer key, or NULL; copied, never logged */
+    const char *ca_file;  /* or NULL */
+    const char *product;  /* "euvyra-agent/0.1.0"; sent in User-Agent and Euvyra-Client */
     int64_t connect_timeout_ms;
 };
 
@@ -22,22 +22,22 @@ struct http_client_request {
     const char *path;         /* from '/', with query, already encoded */
     const char *content_type; /* NULL: application/json when there is a body */
     struct str body;
-    int body_fd;              /* -1, or a file sent from its offset (body is then ignored) */
+    int body_fd; /* -1, or a file sent from its offset (body is then ignored) */
     int64_t body_fd_bytes;
-    const char *const *headers; /* "Name: value", NULL-terminated, or NULL */
-    int64_t timeout_ms;       /* whole request; 0: 30 s */
-    size_t answer_bytes_max;  /* 0: 16 MiB */
-    int answer_fd;            /* -1, or where the body of a 2xx goes */
+    const char *const *headers;    /* "Name: value", NULL-terminated, or NULL */
+    int64_t timeout_ms;            /* whole request; 0: 30 s */
+    size_t answer_bytes_max;       /* 0: 16 MiB */
+    int answer_fd;                 /* -1, or where the body of a 2xx goes */
     bool (*keep_going)(void *ctx); /* asked at least every second; false ends with ERR_TIMEOUT */
     void *ctx;
 };
 
 struct http_client_answer {
     int status;
-    struct buf body;          /* release with http_client_answer_release */
-    int64_t retry_after_ms;   /* -1 when absent */
+    struct buf body;        /* release with http_client_answer_release */
+    int64_t retry_after_ms; /* -1 when absent */
     char request_id[32];
-    int64_t offset;           /* Euvyra-Offset header, -1 when absent */
+    int64_t offset; /* Euvyra-Offset header, -1 when absent */
 };
 
 MUST_CHECK enum err_code http_client_new(struct http_client **ret_client,

@@ -258,3 +258,33 @@ void latch_free(struct latch *latch)
     (void)pthread_cond_destroy(&latch->is_set);
     mem_free(latch);
 }
+
+struct lock {
+    pthread_mutex_t mutex;
+};
+
+struct lock *lock_new(void)
+{
+    struct lock *lock = MEM_NEW(struct lock);
+
+    ENSURE(pthread_mutex_init(&lock->mutex, NULL) == 0);
+    return lock;
+}
+
+void lock_free(struct lock *lock)
+{
+    if (!lock)
+        return;
+    (void)pthread_mutex_destroy(&lock->mutex); /* nobody uses it any more */
+    mem_free(lock);
+}
+
+void lock_enter(struct lock *lock)
+{
+    ENSURE(pthread_mutex_lock(&lock->mutex) == 0);
+}
+
+void lock_leave(struct lock *lock)
+{
+    ENSURE(pthread_mutex_unlock(&lock->mutex) == 0);
+}

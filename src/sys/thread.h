@@ -29,3 +29,11 @@ struct latch *latch_new(void);
 void latch_set(struct latch *latch);
 bool latch_wait(struct latch *latch, int64_t timeout_ms); /* false on time-out */
 void latch_free(struct latch *latch);
+
+/* Mutual exclusion, for the few adapters whose library calls back from threads of its own (net).
+ * Everything else sends messages. Never held while waiting. thread: any */
+struct lock;
+struct lock *lock_new(void);
+void lock_free(struct lock *lock);
+void lock_enter(struct lock *lock);
+void lock_leave(struct lock *lock);

@@ -10,7 +10,7 @@
 struct http_client;
 
 struct http_client_options {
-    const char *base_url; /* "https://host:port", no path; checked */
+    const char *base_url; /* "https://host:port", no path; a key goes over http to loopback only */
     const char *key_text; /* bearer key, or NULL; copied, never logged */
     const char *ca_file;  /* or NULL */
     const char *product;  /* "euvyra-agent/0.1.0"; sent in User-Agent and Euvyra-Client */
@@ -22,12 +22,12 @@ struct http_client_request {
     const char *path;         /* from '/', with query, already encoded */
     const char *content_type; /* NULL: application/json when there is a body */
     struct str body;
-    int body_fd; /* -1, or a file sent from its offset (body is then ignored) */
+    int body_fd; /* 0 or -1: none; else a file sent from its offset, `body` is ignored */
     int64_t body_fd_bytes;
     const char *const *headers;    /* "Name: value", NULL-terminated, or NULL */
     int64_t timeout_ms;            /* whole request; 0: 30 s */
     size_t answer_bytes_max;       /* 0: 16 MiB */
-    int answer_fd;                 /* -1, or where the body of a 2xx goes */
+    int answer_fd;                 /* 0 or -1: none; else where the body of a 2xx goes */
     bool (*keep_going)(void *ctx); /* asked at least every second; false ends with ERR_TIMEOUT */
     void *ctx;
 };

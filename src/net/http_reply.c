@@ -19,7 +19,7 @@ struct MHD_Response *http__response_make(struct http_exchange *exchange,
         char *data = buf_take(answer->body_take, &len);
 
         response = MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE);
-    } else if (answer->body_fd_take >= 0) {
+    } else if (answer->body_fd_take > 0) {
         response =
             MHD_create_response_from_fd64((uint64_t)answer->body_fd_bytes, answer->body_fd_take);
     } else {

@@ -93,7 +93,7 @@ struct http_answer {
     struct buf *body_take; /* taken (may be NULL) */
     struct str
         body_static;  /* used when body_take is NULL; must outlive the server (embedded files) */
-    int body_fd_take; /* -1 or a file, sent from offset 0; taken */
+    int body_fd_take; /* 0 or -1: none; else a file, sent from offset 0; taken */
     int64_t body_fd_bytes;
 };
 /* Answers; the exchange is gone afterwards. HEAD sends no body. thread: any */

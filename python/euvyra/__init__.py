@@ -1,0 +1,83 @@
+"""Euvyra records training runs.
+
+    import euvyra
+
+    run = euvyra.init(project="demo", config={"lr": 0.1})
+    for step in range(100):
+        run.log({"loss": 1 / (step + 1)})
+    run.finish()
+
+Importing this package takes milliseconds and imports nothing heavy; the rest comes with init().
+"""
+
+from __future__ import annotations
+
+from ._errors import ClosedError, DiskError, Error, InvalidError, NotFoundError, TooLargeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._run import Run
+
+__version__ = "0.1.0"
+__all__ = [
+    "ClosedError",
+    "DiskError",
+    "Error",
+    "InvalidError",
+    "NotFoundError",
+    "TooLargeError",
+    "init",
+]
+
+
+def init(
+    project: str | None = None,
+    name: str | None = None,
+    config: Any = None,
+    tags: Sequence[str] | None = None,
+    notes: str | None = None,
+    group: str | None = None,
+    job_type: str | None = None,
+    dir: str | None = None,
+    mode: str | None = None,
+    resume: str | None = None,
+) -> Run:
+    """Starts recording a run and returns it. Takes milliseconds and asks no server.
+
+    project, name, tags, notes, group, job_type: texts for people, shown and searchable.
+    config: a mapping, dataclass or argparse namespace; nested values are kept. Read run.config
+        afterwards: inside a job it also holds what the job was launched with.
+    dir: where run folders lie; else EUVYRA_DIR, else "euvyra-runs".
+    mode: "online", "offline" (recorded, brought in later by `euvyra sync`) or "disabled" (records
+        nothing); else EUVYRA_MODE, else "online".
+    resume: None or "never": a new run. "auto": go on with the newest unfinished run of this project
+        and name in `dir`. "allow" or "must" go on with the run that EUVYRA_RUN names; a run id does
+        so with that run. "must" looks on the server too (at most 10 s) and raises NotFoundError when
+        there is no such run.
+
+    Inside a job, and in processes of one run (forked, spawned by multiprocessing, ranks under
+    `euvyra exec`), the first call joins that run, whatever its arguments, and merges them.
+
+        with euvyra.init(project="demo", config={"lr": 0.1}) as run:
+            run.log({"loss": 0.25})
+
+    Raises InvalidError for arguments that cannot be. A folder that cannot be written is warned about
+    and nothing is recorded, unless EUVYRA_STRICT=1 asks for DiskError.
+    """
+    from ._run import start
+
+    return start(
+        project=project,
+        name=name,
+        config=config,
+        tags=tags,
+        notes=notes,
+        group=group,
+        job_type=job_type,
+        dir=dir,
+        mode=mode,
+        resume=resume,
+    )

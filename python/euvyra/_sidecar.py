@@ -1,0 +1,48 @@
+"""Starts the uploader, `euvyra sync --follow FOLDER`: a process of its own that lives longer than this
+one and holds none of its files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+
+def find_program() -> str | None:
+    """EUVYRA_BIN, else beside this package (as in the wheel), else in PATH."""
+    named = os.environ.get("EUVYRA_BIN")
+    if named:
+        return named if os.access(named, os.X_OK) else None
+    beside = Path(__file__).parent / "bin" / "euvyra"
+    if os.access(beside, os.X_OK):
+        return str(beside)
+    return shutil.which("euvyra")
+
+
+def start(folder: str) -> str | None:
+    """None when it runs, else what is wrong, in one line. Takes a few milliseconds: the program detaches
+    itself at once, and its first process is waited for so that no zombie stays."""
+    program = find_program()
+    if program is None:
+        return "the euvyra program was not found: the record stays in the folder"
+    argv = [program, "sync", "--follow", "--detach", folder]
+    null = os.devnull
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, null, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, null, os.O_WRONLY, 0),
+        (
+            os.POSIX_SPAWN_OPEN,
+            2,
+            str(Path(folder) / "sidecar.log"),
+            os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+            0o644,
+        ),
+    ]
+    try:
+        pid = os.posix_spawn(program, argv, os.environ, file_actions=actions, setsid=True)
+        _, status = os.waitpid(pid, 0)
+    except OSError as error:
+        return f"the uploader could not be started: {error.strerror}"
+    if status != 0:
+        return f"the uploader could not be started (see {folder}/sidecar.log)"
+    return None

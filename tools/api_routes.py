@@ -30,9 +30,9 @@ def enum_name(operation: Operation) -> str:
 def render_routes_h(operations: list[Operation]) -> str:
     names = "".join(f"    {enum_name(operation)},\n" for operation in operations)
     handlers = "".join(
-        f"void http_{operation.name}(struct http_call *call);\n"
+        f"enum err_code http_{operation.name}(struct http_call *call, struct err *err);\n"
         + (
-            f"void http_{operation.name}_prepare(struct http_call *call);\n"
+            f"enum err_code http_{operation.name}_prepare(struct http_call *call, struct err *err);\n"
             if operation.prepare
             else ""
         )
@@ -87,6 +87,8 @@ def _route_c(operation: Operation) -> str:
         f"        .audit = {'true' if operation.audit else 'false'}, "
         f".body_bytes_max = {operation.body_bytes_max}, "
         f".body_to_file = {'true' if operation.body_to_file else 'false'},\n"
+        f"        .body_is_json = {'true' if operation.body_is_json else 'false'}, "
+        f".fenced = {'true' if operation.fenced else 'false'},\n"
         f"        .lane = HTTP_LANE_{operation.lane.upper()}, .params = {params}, "
         f".param_count = {len(operation.params)},\n"
         f"        .handler = http_{operation.name}, .prepare = {prepare},\n"

@@ -15,7 +15,7 @@ ROLES_SCOPED = ("viewer", "editor", "owner")
 SCOPES = ("project", "run", "job", "key")
 PRINCIPALS = ("session", "user", "job", "agent", "service", "setup")
 PRINCIPALS_DEFAULT = ("session", "user", "service")
-LANES = ("command", "read", "worker", "stream")
+LANES = ("command", "read", "stream")
 BODY_BYTES_DEFAULT = 1 << 20
 PATH_PARAMS_MAX = 6
 TEXT_BYTES_DEFAULT = 256
@@ -55,6 +55,8 @@ class Operation:
     audit: bool
     body_bytes_max: int
     body_to_file: bool
+    body_is_json: bool
+    fenced: bool
     lane: str
     prepare: bool
     params: list[Param]
@@ -254,6 +256,8 @@ def _operation(root: Node, path: str, method: str, shared: list[Node], node: Nod
         audit=bool(node.get("x-audit", False)),
         body_bytes_max=body_bytes_max,
         body_to_file=body_to_file,
+        body_is_json="application/json" in node.get("requestBody", {}).get("content", {}),
+        fenced=bool(node.get("x-fenced", False)),
         lane=lane,
         prepare=bool(node.get("x-prepare", False)),
         params=params,
@@ -288,17 +292,20 @@ def spec_load(path: Path) -> Spec:
     return Spec(root, operations)
 
 
-HANDLER = re.compile(r"^void\s+http_([a-z0-9_]+)\(struct http_call \*call\)\s*\{", re.MULTILINE)
+HANDLER = re.compile(
+    r"^enum err_code http_([a-z0-9_]+)\(struct http_call \*call, struct err \*err\)\s*\{",
+    re.MULTILINE,
+)
 
 
 def handlers_check(operations: list[Operation], sources: list[Path]) -> None:
-    """One handler an operation, one operation a handler. `http_call_*` are the frame's own."""
+    """One handler an operation, one operation a handler. `http_call_*` and `http_dispatch_*` are the frame's."""
     wanted = {operation.name: operation.name for operation in operations}
     wanted |= {f"{op.name}_prepare": op.name for op in operations if op.prepare}
     found: dict[str, Path] = {}
     for source in sources:
         for match in HANDLER.finditer(source.read_text(encoding="utf-8")):
-            if not match.group(1).startswith("call_"):
+            if not match.group(1).startswith(("call_", "dispatch_")):
                 found[match.group(1)] = source
     lines = [f"{wanted[name]}: no handler http_{name}()" for name in wanted if name not in found]
     lines += [

@@ -1,6 +1,8 @@
 /* Notices and actors. */
 #include "domain/cmd.h"
 
+#include "crypto/digest.h"
+
 const char *notice_kind_name(enum notice_kind kind)
 {
     static const char *const names[] = {"run", "metrics", "console", "job", "agent", "poke"};
@@ -31,4 +33,9 @@ struct str cmd_actor(struct cmd *cmd)
         arena_printf(cmd->arena, "%s:%.*s",
                      who->kind == PRINCIPAL_SESSION ? "user" : principal_kind_name(who->kind),
                      STR_ARG(who->name)));
+}
+
+void cmd_body_hash(struct str canonical, uint8_t ret_hash[HASH_BYTES])
+{
+    sha256(canonical.data, canonical.len, ret_hash);
 }

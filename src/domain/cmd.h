@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "model/job.h"
+#include "ports/blob.h"
 #include "ports/random.h"
 #include "store/store.h"
 
@@ -31,6 +32,7 @@ struct lease_table {
 struct domain {
     struct domain_config config;
     struct random_port random;
+    struct blob_port blobs;
     struct lease_table leases;
 };
 
@@ -71,3 +73,5 @@ void cmd_notice(struct cmd *cmd, enum notice_kind kind, project_id project, stru
                 const struct id *id);
 /* Actor for events and audit rows: "user:ada", "agent:rack1", "system". */
 struct str cmd_actor(struct cmd *cmd);
+/* SHA-256 of what something was made with, by which a repeated create is recognised. */
+void cmd_body_hash(struct str canonical, uint8_t ret_hash[HASH_BYTES]);

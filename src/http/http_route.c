@@ -111,6 +111,21 @@ static bool pattern_fits(const char *name, struct str text)
     return strcmp(name, "digest") == 0 && text.len == 64 && bytes_from(text, DIGITS "abcdef");
 }
 
+bool http_login_is_valid(struct str text)
+{
+    return pattern_fits("login", text);
+}
+
+bool http_label_is_valid(struct str text)
+{
+    return pattern_fits("label", text);
+}
+
+bool http_digest_is_valid(struct str text)
+{
+    return pattern_fits("digest", text);
+}
+
 static bool is_listed(const char *const *values, struct str text)
 {
     for (; *values; values++) {

@@ -10,10 +10,10 @@
 
 struct http_call; /* one request on its way, see http/http_call.h */
 
-/* Runs on the route's lane; answers the call. */
-typedef void (*http_handler_fn)(struct http_call *call);
+/* Runs on the route's lane and fills the answer; an error is rendered by the caller. */
+typedef enum err_code (*http_handler_fn)(struct http_call *call, struct err *err);
 /* Runs on a worker before a command: slow, pure work such as hashing a password. */
-typedef void (*http_prepare_fn)(struct http_call *call);
+typedef enum err_code (*http_prepare_fn)(struct http_call *call, struct err *err);
 
 enum http_role {
     HTTP_ROLE_PUBLIC, /* anybody, without a credential */
@@ -46,7 +46,6 @@ enum http_principal {
 enum http_lane {
     HTTP_LANE_COMMAND, /* the command thread, inside its transaction */
     HTTP_LANE_READ,    /* a worker with a read connection */
-    HTTP_LANE_WORKER,  /* a worker; may block */
     HTTP_LANE_STREAM,  /* turns the exchange into server-sent events */
 };
 
@@ -76,6 +75,8 @@ struct http_route {
     bool audit;
     size_t body_bytes_max; /* 0: no body */
     bool body_to_file;
+    bool body_is_json;     /* else the body is bytes */
+    bool fenced;           /* the key of a fenced attempt may call it for its own run */
     enum http_lane lane;
     const struct http_param *params; /* path parameters first, in the order of the path */
     size_t param_count;
@@ -113,3 +114,8 @@ void http_route_find(const struct http_path_node *nodes, struct str method, stru
  * Path parameters that do not fit name nothing: ERR_NOT_FOUND. */
 MUST_CHECK enum err_code http_param_check(const struct http_param *param, struct str value,
                                           struct err *err);
+
+/* The shapes of names in bodies; the same as those of parameters. */
+bool http_login_is_valid(struct str text);
+bool http_label_is_valid(struct str text);
+bool http_digest_is_valid(struct str text);

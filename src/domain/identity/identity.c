@@ -101,6 +101,32 @@ enum err_code identity_by_session(struct cmd *cmd, struct str token, struct prin
     return OK;
 }
 
+enum err_code identity_me(struct cmd *cmd, struct identity_me *ret_me, struct err *err)
+{
+    const struct principal *who = cmd->who;
+    struct identity_me me = {0};
+    struct agent agent;
+    struct user user;
+    struct job job;
+
+    if (who->kind == PRINCIPAL_AGENT) {
+        TRY(store_agent_by_id(cmd->store, who->agent, cmd->arena, &agent, err));
+        me.agent = agent.public_id;
+        me.target = agent.target_name;
+    } else {
+        TRY(store_user_by_id(cmd->store, who->user, cmd->arena, &user, err));
+        me.user = user.public_id;
+    }
+    if (who->kind == PRINCIPAL_JOB) {
+        TRY(store_job_by_id(cmd->store, who->job, cmd->arena, &job, err));
+        me.job = job.public_id;
+        me.run = job.run_public_id;
+        me.project = job.project_name;
+    }
+    *ret_me = me;
+    return OK;
+}
+
 enum err_code identity_session_seen(struct cmd *cmd, const uint8_t hash[HASH_BYTES],
                                     struct err *err)
 {
@@ -157,6 +183,32 @@ enum err_code identity_setup(struct cmd *cmd, struct str token, struct str login
     return identity_user_create(cmd, &spec, ret_user, &created, err);
 }
 
+enum err_code identity_password_hash(struct cmd *cmd, struct str password, struct str *ret_hash,
+                                     struct err *err)
+{
+    char text[PASSWORD_HASH_BYTES];
+
+    TRY(password_hash(password, text, err));
+    *ret_hash = arena_copy(cmd->arena, str_from(text));
+    return OK;
+}
+
+enum err_code identity_password_check(struct cmd *cmd, struct str login, struct str password,
+                                      struct user *ret_user, struct err *err)
+{
+    struct user user;
+    bool right = false;
+
+    if (store_user_by_login(cmd->store, login, cmd->arena, &user, NULL) == OK)
+        right = password_matches(arena_text(cmd->arena, user.password_hash), password);
+    else
+        password_waste();
+    if (!right)
+        return refuse(err, "the login or the password is wrong");
+    *ret_user = user;
+    return OK;
+}
+
 enum err_code identity_session_open(struct cmd *cmd, const struct user *user, char ret_token[44],
                                     struct err *err)
 {
@@ -181,12 +233,6 @@ enum err_code identity_session_close(struct cmd *cmd, struct err *err)
 enum err_code identity_sessions_expire(struct cmd *cmd, struct err *err)
 {
     return store_session_delete_expired(cmd->store, cmd->now, cmd->now - SESSION_IDLE_MS, err);
-}
-
-enum err_code identity_user_by_login(struct cmd *cmd, struct str login, struct user *ret_user,
-                                     struct err *err)
-{
-    return store_user_by_login(cmd->store, login, cmd->arena, ret_user, err);
 }
 
 enum err_code identity_password_set(struct cmd *cmd, struct str password_hash, struct err *err)

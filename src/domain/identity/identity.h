@@ -23,6 +23,13 @@ MUST_CHECK enum err_code identity_by_session(struct cmd *cmd, struct str token,
 MUST_CHECK enum err_code identity_session_seen(struct cmd *cmd, const uint8_t hash[HASH_BYTES],
                                                struct err *err);
 
+/* What the caller may know of itself; ids are empty and texts {0} where they do not apply. */
+struct identity_me {
+    struct id user, agent, run, job;
+    struct str target, project;
+};
+MUST_CHECK enum err_code identity_me(struct cmd *cmd, struct identity_me *ret_me, struct err *err);
+
 /* True when no user exists yet. */
 MUST_CHECK enum err_code identity_setup_needed(struct cmd *cmd, bool *ret_needed, struct err *err);
 /* Makes the one-time set-up token; replaces an older one. thread: command */
@@ -33,13 +40,19 @@ MUST_CHECK enum err_code identity_setup(struct cmd *cmd, struct str token, struc
                                         struct str password_hash, struct user *ret_user,
                                         struct err *err);
 
+/* Argon2id of a new password. may block: worker only */
+MUST_CHECK enum err_code identity_password_hash(struct cmd *cmd, struct str password,
+                                                struct str *ret_hash, struct err *err);
+/* The user with this login and password. ERR_UNAUTHENTICATED says the same, after the same time,
+ * for a wrong password and an unknown login. may block: worker only */
+MUST_CHECK enum err_code identity_password_check(struct cmd *cmd, struct str login,
+                                                 struct str password, struct user *ret_user,
+                                                 struct err *err);
 /* Opens a session for a user whose password was right. */
 MUST_CHECK enum err_code identity_session_open(struct cmd *cmd, const struct user *user,
                                                char ret_token[44], struct err *err);
 MUST_CHECK enum err_code identity_session_close(struct cmd *cmd, struct err *err);
 MUST_CHECK enum err_code identity_sessions_expire(struct cmd *cmd, struct err *err);
-MUST_CHECK enum err_code identity_user_by_login(struct cmd *cmd, struct str login,
-                                                struct user *ret_user, struct err *err);
 /* The caller's own; ends the other sessions. */
 MUST_CHECK enum err_code identity_password_set(struct cmd *cmd, struct str password_hash,
                                                struct err *err);

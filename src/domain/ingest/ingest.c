@@ -8,6 +8,7 @@
 #include "store/store_metric.h"
 #include "store/store_run.h"
 
+#define WRITERS_A_RUN_MAX 10000
 #define DOC_BYTES_MAX (16u * 1024 * 1024)
 
 enum err_code ingest_check(struct ingest_post *post, struct err *err)
@@ -255,4 +256,11 @@ enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_ba
     if (b->config || b->summary || b->start || b->code.len || b->machine.len)
         cmd_notice(cmd, NOTICE_RUN, run.project, run.project_name, &run.public_id);
     return OK;
+}
+
+enum err_code ingest_writers(struct cmd *cmd, run_id run, struct writer **ret_writers,
+                             size_t *ret_count, struct err *err)
+{
+    return store_writer_list(cmd->store, run, WRITERS_A_RUN_MAX, cmd->arena, ret_writers, ret_count,
+                             err);
 }

@@ -29,3 +29,6 @@ MUST_CHECK enum err_code ingest_commit(struct cmd *cmd, const struct run *run, c
 /* Writes what was decoded. ERR_CONFLICT: somebody else did. thread: command */
 MUST_CHECK enum err_code ingest_apply(struct cmd *cmd, writer_id writer,
                                       const struct ingest_batch *batch, struct err *err);
+/* How far each log of a run has come, in the order in which their points count. */
+MUST_CHECK enum err_code ingest_writers(struct cmd *cmd, run_id run, struct writer **ret_writers,
+                                        size_t *ret_count, struct err *err);

@@ -119,6 +119,19 @@ enum err_code jobs_list(struct cmd *cmd, struct job_filter *filter, struct job *
     return store_job_list(cmd->store, filter, cmd->arena, ret_jobs, ret_count, err);
 }
 
+enum err_code jobs_attempts(struct cmd *cmd, job_id job, struct attempt **ret_attempts,
+                            size_t *ret_count, struct err *err)
+{
+    return store_attempt_list(cmd->store, job, cmd->arena, ret_attempts, ret_count, err);
+}
+
+enum err_code jobs_events(struct cmd *cmd, job_id job, int64_t after_seq, int limit,
+                          struct job_event_row **ret_events, size_t *ret_count, struct err *err)
+{
+    return store_job_event_list(cmd->store, job, after_seq, limit, cmd->arena, ret_events,
+                                ret_count, err);
+}
+
 enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err)
 {
     struct job_event event = {

@@ -37,6 +37,11 @@ MUST_CHECK enum err_code jobs_require(struct cmd *cmd, const struct id *id, enum
                                       struct job *ret_job, struct err *err);
 MUST_CHECK enum err_code jobs_list(struct cmd *cmd, struct job_filter *filter,
                                    struct job **ret_jobs, size_t *ret_count, struct err *err);
+MUST_CHECK enum err_code jobs_attempts(struct cmd *cmd, job_id job, struct attempt **ret_attempts,
+                                       size_t *ret_count, struct err *err);
+MUST_CHECK enum err_code jobs_events(struct cmd *cmd, job_id job, int64_t after_seq, int limit,
+                                     struct job_event_row **ret_events, size_t *ret_count,
+                                     struct err *err);
 MUST_CHECK enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err);
 /* Before a run is deleted: deletes its ended job; ERR_CONFLICT while the job has not ended. */
 MUST_CHECK enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run,

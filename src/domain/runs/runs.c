@@ -161,6 +161,14 @@ enum err_code runs_delete(struct cmd *cmd, const struct run *run, struct err *er
                      STR("run deleted"), err);
 }
 
+enum err_code runs_console(struct cmd *cmd, const struct run *run, int64_t offset,
+                           int64_t bytes_max, struct buf *out, struct err *err)
+{
+    if (offset >= run->console_bytes)
+        return OK;
+    return store_console_read(cmd->store, run->id, offset, bytes_max, out, err);
+}
+
 enum err_code runs_happen(struct cmd *cmd, struct run *run, const struct run_event *event,
                           struct err *err)
 {

@@ -2,6 +2,7 @@
  * how their state follows from what was recorded. thread: any owner of a store; changes: command */
 #pragma once
 
+#include "base/buf.h"
 #include "domain/cmd.h"
 
 struct run_spec {
@@ -39,6 +40,10 @@ struct run_detail {
 };
 MUST_CHECK enum err_code runs_load_detail(struct cmd *cmd, const struct run *run,
                                           struct run_detail *ret_detail, struct err *err);
+
+/* Console text from a byte offset, at most `bytes_max`; empty at the end. */
+MUST_CHECK enum err_code runs_console(struct cmd *cmd, const struct run *run, int64_t offset,
+                                      int64_t bytes_max, struct buf *out, struct err *err);
 
 /* What a log or a job says of a run's life. */
 enum run_event_kind {

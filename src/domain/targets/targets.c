@@ -140,6 +140,16 @@ enum err_code agents_delete(struct cmd *cmd, const struct id *id, struct err *er
     return audit_add(cmd, agent.name, STR("agent removed"), err);
 }
 
+enum err_code agents_require_own(struct cmd *cmd, const struct id *id, struct err *err)
+{
+    struct agent agent;
+
+    TRY(store_agent_get(cmd->store, id, cmd->arena, &agent, err));
+    if (agent.id.v != cmd->who->agent.v)
+        return err_set(err, ERR_FORBIDDEN, "this key belongs to another agent");
+    return OK;
+}
+
 enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *err)
 {
     struct agent before;

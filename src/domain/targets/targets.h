@@ -21,6 +21,8 @@ MUST_CHECK enum err_code agents_list(struct cmd *cmd, int64_t after, int limit,
 const char *agents_state(const struct cmd *cmd, const struct agent *agent);
 /* Revokes its keys. ERR_CONFLICT while it holds attempts. */
 MUST_CHECK enum err_code agents_delete(struct cmd *cmd, const struct id *id, struct err *err);
+/* The caller is this agent; ERR_FORBIDDEN. */
+MUST_CHECK enum err_code agents_require_own(struct cmd *cmd, const struct id *id, struct err *err);
 /* The agent called: renews its lease and keeps what it said. ERR_CONFLICT: two processes use one
  * key at the same time. thread: command */
 MUST_CHECK enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *err);

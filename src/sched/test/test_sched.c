@@ -1,9 +1,10 @@
 /* The scheduler's promises, one fact a test. */
 #include "sched/sched.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+
+#include <cmocka.h>
 
 static struct sched_job job(int64_t id, int64_t priority, time_ms queued, int64_t cpus)
 {

@@ -1,0 +1,211 @@
+/* Jobs for people: submit, list, show, cancel. */
+#include "domain/jobs/jobs.h"
+#include "gen/http_routes.h"
+#include "http/http_render.h"
+#include "http/http_take.h"
+
+#define ARG_BYTES_MAX  32768
+#define ARG_COUNT_MAX  1000
+#define ENV_COUNT_MAX  200
+#define COUNT_MAX      9007199254740991
+
+static const struct sched_wait *wait_of(const struct sched_wait *waits, size_t count, job_id id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (waits[i].job.v == id.v)
+            return &waits[i];
+    return NULL;
+}
+
+static enum err_code render_one(struct http_call *call, const struct job *job, struct err *err)
+{
+    struct attempt *attempts;
+    struct sched_wait *waits = NULL;
+    size_t attempt_count = 0, wait_count = 0;
+
+    TRY(jobs_attempts(&call->cmd, job->id, &attempts, &attempt_count, err));
+    if (job->state == JOB_QUEUED)
+        TRY(jobs_waits(&call->cmd, &waits, &wait_count, err));
+    http_render_job(&call->json, job, wait_of(waits, wait_count, job->id), attempts,
+                    attempt_count);
+    return OK;
+}
+
+enum err_code http_job_list(struct http_call *call, struct err *err)
+{
+    struct job_filter filter = {.state = JOB_STATE_COUNT, .limit = http_call_limit(call)};
+    struct sched_wait *waits;
+    struct job *jobs;
+    struct str state;
+    size_t count = 0, wait_count = 0;
+
+    TRY(http_call_cursor_i64(call, &filter.before_id, err));
+    (void)http_call_query(call, "project", &filter.project);
+    if (http_call_query(call, "state", &state))
+        filter.state = job_state_from_name(state);
+    filter.open = http_call_query_bool(call, "open");
+    TRY(jobs_list(&call->cmd, &filter, &jobs, &count, err));
+    TRY(jobs_waits(&call->cmd, &waits, &wait_count, err));
+    http_call_page_begin(call);
+    for (size_t i = 0; i < count; i++)
+        http_render_job(&call->json, &jobs[i], wait_of(waits, wait_count, jobs[i].id), NULL, 0);
+    http_call_page_end(call, count == (size_t)filter.limit
+                                 ? http_call_number_cursor(call, jobs[count - 1].id.v)
+                                 : NULL);
+    return OK;
+}
+
+static struct str member_text(struct http_call *call, json_t *value)
+{
+    CLEANUP(buf_release) struct buf out = {0};
+    struct json_writer w;
+
+    buf_init(&out, HTTP_ANSWER_BYTES_MAX);
+    json_writer_init(&w, &out);
+    json_put_value(&w, value);
+    return arena_copy(&call->arena, buf_str(&out));
+}
+
+static bool env_name_is_valid(const char *name)
+{
+    if (!*name || (*name >= '0' && *name <= '9'))
+        return false;
+    for (; *name; name++)
+        if (!(*name == '_' || (*name >= 'A' && *name <= 'Z') || (*name >= 'a' && *name <= 'z') ||
+              (*name >= '0' && *name <= '9')))
+            return false;
+    return true;
+}
+
+static void check_env(struct json_reader *r, json_t *env)
+{
+    const char *name;
+    json_t *value;
+
+    if (json_object_size(env) > ENV_COUNT_MAX)
+        r->code = err_set_field(r->err, ERR_INVALID, "spec.env", "more than %d variables",
+                                ENV_COUNT_MAX);
+    json_object_foreach (env, name, value) {
+        if (r->code != OK)
+            return;
+        if (!env_name_is_valid(name))
+            r->code = err_set_field(r->err, ERR_INVALID, "spec.env",
+                                    "\"%.60s\" is not the name of a variable", name);
+        else if (!json_is_string(value) || json_string_length(value) > ARG_BYTES_MAX)
+            r->code = err_set_field(r->err, ERR_INVALID, "spec.env",
+                                    "the value of \"%.60s\" is not a text of at most %d bytes",
+                                    name, ARG_BYTES_MAX);
+    }
+}
+
+static void check_command(struct json_reader *r, json_t *command)
+{
+    if (r->code == OK && json_array_size(command) == 0)
+        r->code = err_set_field(r->err, ERR_INVALID, "spec.command", "\"spec.command\" is empty");
+    http_take_texts(r, "spec.command", command, ARG_BYTES_MAX);
+    if (r->code == OK && json_string_length(json_array_get(command, 0)) == 0)
+        r->code =
+            err_set_field(r->err, ERR_INVALID, "spec.command", "\"spec.command\"[0] is empty");
+}
+
+static enum err_code check_names(const struct job_spec *s, struct err *err)
+{
+    if (s->code.len && !http_digest_is_valid(s->code))
+        return err_set_field(err, ERR_INVALID, "spec.code", "\"spec.code\" is not a digest");
+    if (s->target.len && !http_label_is_valid(s->target))
+        return err_set_field(err, ERR_INVALID, "spec.target", "\"%.*s\" is not a name",
+                             STR_ARG(s->target));
+    return OK;
+}
+
+static enum err_code take_spec(struct http_call *call, json_t *object, struct job_spec *s,
+                               struct err *err)
+{
+    json_t *command = NULL, *config = NULL, *env = NULL;
+    struct json_reader r;
+
+    s->timeout_s = JOB_TIMEOUT_S_DEFAULT;
+    s->grace_s = JOB_GRACE_S_DEFAULT;
+    s->retries = JOB_RETRIES_DEFAULT;
+    json_reader_init(&r, object, "spec.", err);
+    json_take_array_opt(&r, "command", ARG_COUNT_MAX, &command);
+    json_take_text_opt(&r, "code", 64, &s->code);
+    json_take_object_opt(&r, "config", &config);
+    json_take_object_opt(&r, "env", &env);
+    json_take_i64_opt(&r, "gpus", 0, 1024, &s->need.gpus);
+    json_take_i64_opt(&r, "cpus", 0, 4096, &s->need.cpus);
+    json_take_i64_opt(&r, "memory_bytes", 0, COUNT_MAX, &s->need.memory_bytes);
+    json_take_text_opt(&r, "target", PROJECT_NAME_BYTES_MAX, &s->target);
+    json_take_i64_opt(&r, "timeout_s", 1, 31536000, &s->timeout_s);
+    json_take_i64_opt(&r, "grace_s", 0, 3600, &s->grace_s);
+    json_take_i64_opt(&r, "retries", 0, 100, &s->retries);
+    check_command(&r, command);
+    if (env)
+        check_env(&r, env);
+    TRY(json_reader_end(&r));
+    TRY(check_names(s, err));
+    s->need.cpus = s->need.cpus ? s->need.cpus : 1;
+    s->spec = member_text(call, object);
+    s->command = member_text(call, command);
+    if (config)
+        s->config = member_text(call, config);
+    return OK;
+}
+
+enum err_code http_job_create(struct http_call *call, struct err *err)
+{
+    struct job_spec spec = {.id = http_call_path_id(call, 1)};
+    struct str run = {0};
+    json_t *object = NULL;
+    struct json_reader r;
+    bool created = false;
+
+    json_reader_init(&r, call->body, "", err);
+    json_take_text(&r, "run", ID_LEN, &run);
+    json_take_text_opt(&r, "name", NAME_BYTES_MAX, &spec.name);
+    json_take_i64_opt(&r, "priority", -1000, 1000, &spec.priority);
+    json_take_bool_opt(&r, "held", &spec.held);
+    http_take_tags(&r, &call->arena, &spec.tags);
+    json_take_note_opt(&r, "notes", NOTE_BYTES_MAX, &spec.notes);
+    json_take_object_opt(&r, "spec", &object);
+    TRY(json_reader_end(&r));
+    if (!id_parse(run, ID_RUN, &spec.run))
+        return err_set_field(err, ERR_INVALID, "run", "\"%.*s\" is not the id of a run",
+                             STR_ARG(run));
+    if (!object)
+        return err_set_field(err, ERR_INVALID, "spec", "\"spec\" is missing");
+    TRY(take_spec(call, object, &spec, err));
+    cmd_body_hash(http_call_canonical_body(call), spec.hash);
+    TRY(jobs_submit(&call->cmd, &call->project, &spec, &call->job, &created, err));
+    http_call_created(call, created);
+    return render_one(call, &call->job, err);
+}
+
+enum err_code http_job_show(struct http_call *call, struct err *err)
+{
+    return render_one(call, &call->job, err);
+}
+
+enum err_code http_job_event_list(struct http_call *call, struct err *err)
+{
+    struct job_event_row *events;
+    size_t count = 0;
+    int64_t after;
+    int limit = http_call_limit(call);
+
+    TRY(http_call_cursor_i64(call, &after, err));
+    TRY(jobs_events(&call->cmd, call->job.id, after, limit, &events, &count, err));
+    http_call_page_begin(call);
+    for (size_t i = 0; i < count; i++)
+        http_render_job_event(&call->json, &events[i]);
+    http_call_page_end(call, count == (size_t)limit
+                                 ? http_call_number_cursor(call, events[count - 1].seq)
+                                 : NULL);
+    return OK;
+}
+
+enum err_code http_job_cancel(struct http_call *call, struct err *err)
+{
+    TRY(jobs_cancel(&call->cmd, &call->job, err));
+    return render_one(call, &call->job, err);
+}

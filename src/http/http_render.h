@@ -1,0 +1,36 @@
+/* Model structs as the JSON of the API description: one function a schema. thread: any */
+#pragma once
+
+#include "domain/jobs/jobs.h"
+#include "domain/metrics/metrics.h"
+#include "domain/runs/runs.h"
+#include "http/http_call.h"
+
+/* A document as a run log carries it, with its tagged values as the API shows them: {"$f":"NaN"}
+ * becomes "NaN", {"$i":"9007199254740993"} that text, {"$o":{...}} the object. */
+void http_render_tagged(struct json_writer *w, struct str json);
+
+void http_render_time(struct json_writer *w, const char *key, time_ms at);
+void http_render_text(struct json_writer *w, const char *key, struct str text);
+void http_render_number(struct json_writer *w, const char *key, int64_t number);
+void http_render_bool(struct json_writer *w, const char *key, bool value);
+/* null when negative */
+void http_render_exit(struct json_writer *w, const char *key, int value);
+/* null when empty */
+void http_render_id(struct json_writer *w, const char *key, const struct id *id);
+
+void http_render_user(struct json_writer *w, const struct user *user);
+void http_render_key(struct json_writer *w, const struct access_key *key);
+void http_render_audit(struct json_writer *w, const struct audit_row *row);
+void http_render_project(struct json_writer *w, const struct project *project, bool admin);
+/* Opens and closes the object; `detail` may be NULL. `now` is for the duration of a live run. */
+void http_render_run(struct json_writer *w, const struct run *run, const struct run_detail *detail,
+                     time_ms now);
+void http_render_metric(struct json_writer *w, const struct metric_facts *facts);
+void http_render_series(struct json_writer *w, const struct metric_series *series);
+/* `wait` may be NULL; `attempts` may be empty (in lists). */
+void http_render_job(struct json_writer *w, const struct job *job, const struct sched_wait *wait,
+                     const struct attempt *attempts, size_t attempt_count);
+void http_render_job_event(struct json_writer *w, const struct job_event_row *event);
+void http_render_target(struct json_writer *w, const struct target *target);
+void http_render_agent(struct json_writer *w, const struct agent *agent, const char *state);

@@ -26,12 +26,14 @@ FROM writer WHERE run_id = :run_id ORDER BY started_ms, public_id LIMIT :limit;
 -- name: writer_unapplied_list
 SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
     compacted_offset, fenced, ended
-FROM writer WHERE id > :after_id AND applied_offset < committed_offset ORDER BY id LIMIT :limit;
+FROM writer WHERE id > :after_id AND applied_offset < committed_offset AND fenced = 0
+ORDER BY id LIMIT :limit;
 
 -- name: writer_uncompacted_list
 SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
     compacted_offset, fenced, ended
-FROM writer WHERE compacted_offset < applied_offset AND applied_offset = committed_offset
+FROM writer WHERE compacted_offset < applied_offset
+    AND (ended = 1 OR applied_offset - compacted_offset >= :bytes_min)
 ORDER BY id LIMIT :limit;
 
 -- name: writer_committed

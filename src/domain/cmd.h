@@ -66,6 +66,8 @@ struct cmd {
     struct str request_id;
     struct notice *notices; /* newest first; sent after the commit */
     bool wake_scheduler;    /* something changed that may let a job start */
+    writer_id appended;     /* this log has bytes to apply */
+    run_id appended_run;
 };
 
 /* Adds a notice unless the same one is there already. */

@@ -20,19 +20,45 @@ struct db_arg {
     struct str bytes;
 };
 
-#define ARG_I64(n, v)   {.name = (n), .kind = DB_I64, .number = (v)}
-#define ARG_BOOL(n, v)  {.name = (n), .kind = DB_I64, .number = (v) ? 1 : 0}
-#define ARG_TEXT(n, v)  {.name = (n), .kind = DB_TEXT, .bytes = (v)}
-#define ARG_BYTES(n, v) {.name = (n), .kind = DB_BYTES, .bytes = (v)}
-#define ARG_ID(n, v)    {.name = (n), .kind = DB_TEXT, .bytes = id_str(v)}
+#define ARG_I64(n, v)                                                                              \
+    {                                                                                              \
+        .name = (n), .kind = DB_I64, .number = (v)                                                 \
+    }
+#define ARG_BOOL(n, v)                                                                             \
+    {                                                                                              \
+        .name = (n), .kind = DB_I64, .number = (v) ? 1 : 0                                         \
+    }
+#define ARG_TEXT(n, v)                                                                             \
+    {                                                                                              \
+        .name = (n), .kind = DB_TEXT, .bytes = (v)                                                 \
+    }
+#define ARG_BYTES(n, v)                                                                            \
+    {                                                                                              \
+        .name = (n), .kind = DB_BYTES, .bytes = (v)                                                \
+    }
+#define ARG_ID(n, v)                                                                               \
+    {                                                                                              \
+        .name = (n), .kind = DB_TEXT, .bytes = id_str(v)                                           \
+    }
 /* NULL for the value that means "none" */
-#define ARG_TIME(n, v)  {.name = (n), .kind = (v) == TIME_NONE ? DB_NULL : DB_I64, .number = (v)}
-#define ARG_REF(n, v)   {.name = (n), .kind = (v) == 0 ? DB_NULL : DB_I64, .number = (v)}
-#define ARG_EXIT(n, v)  {.name = (n), .kind = (v) < 0 ? DB_NULL : DB_I64, .number = (v)}
+#define ARG_TIME(n, v)                                                                             \
+    {                                                                                              \
+        .name = (n), .kind = (v) == TIME_NONE ? DB_NULL : DB_I64, .number = (v)                    \
+    }
+#define ARG_REF(n, v)                                                                              \
+    {                                                                                              \
+        .name = (n), .kind = (v) == 0 ? DB_NULL : DB_I64, .number = (v)                            \
+    }
+#define ARG_EXIT(n, v)                                                                             \
+    {                                                                                              \
+        .name = (n), .kind = (v) < 0 ? DB_NULL : DB_I64, .number = (v)                             \
+    }
 #define ARG_ID_OPT(n, v)                                                                           \
-    {.name = (n), .kind = (v)->text[0] ? DB_TEXT : DB_NULL, .bytes = id_str(v)}
-#define ARGS(...)       ((const struct db_arg[]){__VA_ARGS__, {.name = NULL, .kind = DB_END}})
-#define NO_ARGS         ((const struct db_arg[]){{.name = NULL, .kind = DB_END}})
+    {                                                                                              \
+        .name = (n), .kind = (v)->text[0] ? DB_TEXT : DB_NULL, .bytes = id_str(v)                  \
+    }
+#define ARGS(...) ((const struct db_arg[]){__VA_ARGS__, {.name = NULL, .kind = DB_END}})
+#define NO_ARGS   ((const struct db_arg[]){{.name = NULL, .kind = DB_END}})
 
 struct db_rows; /* a running statement; the driver's */
 
@@ -47,6 +73,7 @@ struct db_driver {
     void (*close)(struct db *db);
     enum err_code (*script)(struct db *db, const char *sql, struct err *err);
     enum err_code (*begin)(struct db *db, struct err *err);
+    enum err_code (*begin_read)(struct db *db, struct err *err);
     enum err_code (*commit)(struct db *db, struct err *err);
     void (*rollback)(struct db *db);
     enum err_code (*savepoint)(struct db *db, struct err *err);
@@ -99,8 +126,8 @@ static inline struct str db__view(const struct db_result *r, int column)
 {
     return r->db->driver->bytes(r->rows, column);
 }
-time_ms db__time(const struct db_result *r, int column);  /* NULL: TIME_NONE */
-int db__exit(const struct db_result *r, int column);      /* NULL: -1 */
+time_ms db__time(const struct db_result *r, int column); /* NULL: TIME_NONE */
+int db__exit(const struct db_result *r, int column);     /* NULL: -1 */
 struct str db__text(const struct db_result *r, int column, struct arena *arena);
-struct id db__id(const struct db_result *r, int column);  /* NULL: empty */
+struct id db__id(const struct db_result *r, int column); /* NULL: empty */
 void db__hash(const struct db_result *r, int column, uint8_t ret_hash[32]);

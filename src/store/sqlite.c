@@ -10,9 +10,9 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-#define PAGE_CACHE_KIB   8192
-#define BUSY_TIMEOUT_MS  5000
-#define WAL_PAGES_MAX    2000 /* checkpoint beyond */
+#define PAGE_CACHE_KIB  8192
+#define BUSY_TIMEOUT_MS 5000
+#define WAL_PAGES_MAX   2000 /* checkpoint beyond */
 
 struct db_rows {
     sqlite3_stmt *stmt;
@@ -107,6 +107,11 @@ static enum err_code sqlite_open(const char *where, bool writable, struct db **r
 static enum err_code sqlite_begin(struct db *db, struct err *err)
 {
     return sqlite_script(db, "BEGIN IMMEDIATE", err);
+}
+
+static enum err_code sqlite_begin_read(struct db *db, struct err *err)
+{
+    return sqlite_script(db, "BEGIN", err);
 }
 
 static enum err_code sqlite_commit(struct db *db, struct err *err)
@@ -274,6 +279,7 @@ const struct db_driver db_sqlite = {
     .close = sqlite_close,
     .script = sqlite_script,
     .begin = sqlite_begin,
+    .begin_read = sqlite_begin_read,
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,
     .savepoint = sqlite_savepoint,

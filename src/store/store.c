@@ -32,8 +32,8 @@ static enum err_code migrate(struct db *db, bool writable, struct err *err)
     TRY(db->driver->schema_get(db, &have, err));
     if (have > store_schema_newest()) {
         (void)err_set(err, ERR_CONFLICT,
-                      "the data folder is from a newer version (schema %d, this one knows %d)", have,
-                      store_schema_newest());
+                      "the data folder is from a newer version (schema %d, this one knows %d)",
+                      have, store_schema_newest());
         err_hint(err, "start the newer euvyrad, or restore a backup made before the upgrade");
         return ERR_CONFLICT;
     }
@@ -68,6 +68,11 @@ void store_close(struct store *store)
 enum err_code store_begin(struct store *store, struct err *err)
 {
     return store->db->driver->begin(store->db, err);
+}
+
+enum err_code store_begin_read(struct store *store, struct err *err)
+{
+    return store->db->driver->begin_read(store->db, err);
 }
 
 enum err_code store_commit(struct store *store, struct err *err)

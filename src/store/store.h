@@ -21,6 +21,8 @@ MUST_CHECK enum err_code store_open(struct store *store, const char *path, bool 
 void store_close(struct store *store); /* accepts a zeroed store */
 
 MUST_CHECK enum err_code store_begin(struct store *store, struct err *err);
+/* A snapshot for several reads; ended by store_rollback. */
+MUST_CHECK enum err_code store_begin_read(struct store *store, struct err *err);
 /* On failure the transaction is gone. ERR_IO of a commit is fatal for the process: what is on disk
  * is not known, only a restart finds out. */
 MUST_CHECK enum err_code store_commit(struct store *store, struct err *err);

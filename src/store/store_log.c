@@ -85,9 +85,9 @@ enum err_code store_writer_list(struct store *store, run_id run, int limit, stru
                                 struct writer **ret_writers, size_t *ret_count, struct err *err)
 {
     return list_code(writer_many(store, SQL_WRITER_LIST,
-                               ARGS(ARG_I64("run_id", run.v), ARG_I64("limit", limit)), limit,
-                               arena, ret_writers, ret_count),
-                   err);
+                                 ARGS(ARG_I64("run_id", run.v), ARG_I64("limit", limit)), limit,
+                                 arena, ret_writers, ret_count),
+                     err);
 }
 
 enum err_code store_writer_unapplied(struct store *store, writer_id after, int limit,
@@ -95,18 +95,19 @@ enum err_code store_writer_unapplied(struct store *store, writer_id after, int l
                                      size_t *ret_count, struct err *err)
 {
     return list_code(writer_many(store, SQL_WRITER_UNAPPLIED_LIST,
-                               ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)), limit,
-                               arena, ret_writers, ret_count),
-                   err);
+                                 ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)), limit,
+                                 arena, ret_writers, ret_count),
+                     err);
 }
 
-enum err_code store_writer_uncompacted(struct store *store, int limit, struct arena *arena,
-                                       struct writer **ret_writers, size_t *ret_count,
-                                       struct err *err)
+enum err_code store_writer_uncompacted(struct store *store, int64_t bytes_min, int limit,
+                                       struct arena *arena, struct writer **ret_writers,
+                                       size_t *ret_count, struct err *err)
 {
-    return list_code(writer_many(store, SQL_WRITER_UNCOMPACTED_LIST, ARGS(ARG_I64("limit", limit)),
-                               limit, arena, ret_writers, ret_count),
-                   err);
+    return list_code(writer_many(store, SQL_WRITER_UNCOMPACTED_LIST,
+                                 ARGS(ARG_I64("bytes_min", bytes_min), ARG_I64("limit", limit)),
+                                 limit, arena, ret_writers, ret_count),
+                     err);
 }
 
 enum err_code store_log_append(struct store *store, struct writer *w, struct str data,
@@ -172,10 +173,10 @@ enum err_code store_log_blob_next(struct store *store, writer_id writer, int64_t
     CLEANUP(db__result_release) struct db_result r = {0};
     bool row = false;
 
-    TRY(db__query(store->db, SQL_LOG_BLOB_LIST,
-                  ARGS(ARG_I64("writer_id", writer.v), ARG_I64("from_offset", from),
-                       ARG_I64("limit", 1)),
-                  &r, err));
+    TRY(db__query(
+        store->db, SQL_LOG_BLOB_LIST,
+        ARGS(ARG_I64("writer_id", writer.v), ARG_I64("from_offset", from), ARG_I64("limit", 1)), &r,
+        err));
     TRY(db__next(&r, &row, err));
     if (!row)
         return err_set(err, ERR_NOT_FOUND, "no log bytes from offset %lld", (long long)from);
@@ -200,10 +201,10 @@ enum err_code store_log_record_insert(struct store *store, writer_id writer, int
 enum err_code store_blob_put(struct store *store, project_id project, struct str digest,
                              int64_t bytes, time_ms now, struct err *err)
 {
-    TRY(db__run(store->db, SQL_BLOB_INSERT,
-                ARGS(ARG_TEXT("digest", digest), ARG_I64("size_bytes", bytes),
-                     ARG_I64("created_ms", now)),
-                NULL, err));
+    TRY(db__run(
+        store->db, SQL_BLOB_INSERT,
+        ARGS(ARG_TEXT("digest", digest), ARG_I64("size_bytes", bytes), ARG_I64("created_ms", now)),
+        NULL, err));
     return db__run(store->db, SQL_PROJECT_BLOB_INSERT,
                    ARGS(ARG_I64("project_id", project.v), ARG_TEXT("digest", digest)), NULL, err);
 }
@@ -211,11 +212,10 @@ enum err_code store_blob_put(struct store *store, project_id project, struct str
 enum err_code store_blob_get(struct store *store, project_id project, struct str digest,
                              int64_t *ret_bytes, struct err *err)
 {
-    enum err_code code =
-        db__number(store->db, SQL_PROJECT_BLOB_GET,
-                   ARGS(ARG_I64("project_id", project.v), ARG_TEXT("digest", digest)), ret_bytes,
-                   NULL);
-    return code == OK ? OK
-                      : err_set(err, code, "this project has no file with digest %.*s",
-                                STR_ARG(digest));
+    enum err_code code = db__number(
+        store->db, SQL_PROJECT_BLOB_GET,
+        ARGS(ARG_I64("project_id", project.v), ARG_TEXT("digest", digest)), ret_bytes, NULL);
+    return code == OK
+               ? OK
+               : err_set(err, code, "this project has no file with digest %.*s", STR_ARG(digest));
 }

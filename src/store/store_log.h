@@ -21,8 +21,8 @@ MUST_CHECK enum err_code store_writer_list(struct store *store, run_id run, int 
 MUST_CHECK enum err_code store_writer_unapplied(struct store *store, writer_id after, int limit,
                                                 struct arena *arena, struct writer **ret_writers,
                                                 size_t *ret_count, struct err *err);
-/* Writers whose applied bytes are not all in chunks. */
-MUST_CHECK enum err_code store_writer_uncompacted(struct store *store, int limit,
+/* Writers with at least `bytes_min` applied bytes that are not in chunks yet, or any when ended. */
+MUST_CHECK enum err_code store_writer_uncompacted(struct store *store, int64_t bytes_min, int limit,
                                                   struct arena *arena, struct writer **ret_writers,
                                                   size_t *ret_count, struct err *err);
 

@@ -9,7 +9,7 @@
 #include "store/store_run.h"
 
 #define WRITERS_A_RUN_MAX 10000
-#define DOC_BYTES_MAX (16u * 1024 * 1024)
+#define DOC_BYTES_MAX     (16u * 1024 * 1024)
 
 enum err_code ingest_check(struct ingest_post *post, struct err *err)
 {
@@ -63,7 +63,12 @@ enum err_code ingest_commit(struct cmd *cmd, const struct run *run, const struct
         w->fenced = true; /* from here on it is stored and not shown */
         TRY(store_writer_fence(cmd->store, w->id, err));
     }
-    return store_log_append(cmd->store, w, post->data, post->crc_after, err);
+    TRY(store_log_append(cmd->store, w, post->data, post->crc_after, err));
+    if (!w->fenced) {
+        cmd->appended = w->id;
+        cmd->appended_run = run->id;
+    }
+    return OK;
 }
 
 static enum err_code merge_doc(struct cmd *cmd, run_id run, enum run_doc kind, json_t *patch,

@@ -1,0 +1,268 @@
+/* The command thread: batches of commands, one transaction a batch, a savepoint a command.
+ *
+ * Answers and notices leave after the commit, so a 2xx means "on disk". A commit that fails for
+ * lack of space fails its whole batch and nothing else; one that fails for another reason stops
+ * the process, because only a restart can say what is on disk. Parked polls wait here until they
+ * are poked or their time is up. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "domain/identity/identity.h"
+#include "domain/jobs/jobs.h"
+#include "gen/http_routes.h"
+#include "http/http_dispatch.h"
+#include "server/server_impl.h"
+#include "sys/clock.h"
+
+#define TICK_MS          1000
+#define SCHEDULE_MS      5000
+#define SCHEDULE_SOON_MS 50
+
+/* One command of a batch and what it left behind. */
+struct slot {
+    struct work *work;
+    struct arena arena; /* of our own commands; calls have theirs */
+    struct cmd cmd;
+    bool is_call;
+};
+
+struct batch {
+    struct server *server;
+    struct slot slots[COMMAND_BATCH_MAX + 2]; /* and the tick, and the scheduler */
+    size_t count;
+    enum err_code commit;
+    struct err commit_err;
+};
+
+static enum err_code run_call(struct http_call *call, struct err *err)
+{
+    TRY(http_dispatch_admit(call, err));
+    call->cmd.operation = call->route->operation;
+    return call->route->handler(call, err);
+}
+
+/* Runs a command in its savepoint. */
+static void run_slot(struct batch *batch, struct slot *slot)
+{
+    struct server *server = batch->server;
+    struct work *work = slot->work;
+    struct cmd *cmd = slot->is_call ? &work->call->cmd : &slot->cmd;
+
+    work->err = (struct err){0};
+    server_cmd_init(server, cmd, &server->write_store,
+                    slot->is_call ? &work->call->arena : &slot->arena);
+    work->code = store_savepoint(&server->write_store, &work->err);
+    if (work->code != OK)
+        return;
+    work->code =
+        slot->is_call ? run_call(work->call, &work->err) : work->run(work->ctx, cmd, &work->err);
+    if (work->code == OK)
+        work->code = store_savepoint_keep(&server->write_store, &work->err);
+    if (work->code != OK)
+        store_savepoint_undo(&server->write_store);
+}
+
+static struct slot *add(struct batch *batch, struct work *work)
+{
+    struct slot *slot = &batch->slots[batch->count++];
+
+    *slot = (struct slot){.work = work, .is_call = work->call != NULL};
+    run_slot(batch, slot);
+    if (slot->work->code == OK &&
+        (slot->is_call ? work->call->cmd.wake_scheduler : slot->cmd.wake_scheduler))
+        batch->server->schedule_wanted = true;
+    return slot;
+}
+
+static enum err_code tick(void *ctx, struct cmd *cmd, struct err *err)
+{
+    (void)ctx;
+    TRY(jobs_sweep(cmd, err));
+    TRY(runs_sweep(cmd, err));
+    return identity_sessions_expire(cmd, err);
+}
+
+static enum err_code schedule(void *ctx, struct cmd *cmd, struct err *err)
+{
+    (void)ctx;
+    return jobs_schedule(cmd, err);
+}
+
+/* Our own regular commands; `work` lives on the stack of the caller. */
+static void add_own(struct batch *batch, struct work *work, const char *what)
+{
+    (void)add(batch, work);
+    if (work->code != OK)
+        log_error("command.failed", "what", what, "error", work->err.text);
+}
+
+static void unpark(struct server *server, const struct id *agent)
+{
+    for (struct parked **at = &server->parked; *at;) {
+        struct parked *p = *at;
+        struct work *work;
+        if (!str_eq(id_str(agent), http_call_path(p->call, 0))) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        work = MEM_NEW(struct work);
+        work->call = p->call;
+        buf_clear(&work->call->out);
+        json_writer_init(&work->call->json, &work->call->out);
+        work->call->park_ms = 0;
+        mem_free(p);
+        if (!queue_push(server->commands, work)) {
+            struct err err;
+            (void)err_set(&err, ERR_UNAVAILABLE, "the server is stopping");
+            server__answer(work->call, &err);
+            mem_free(work);
+        }
+    }
+}
+
+/* Answers the polls whose time is up, or all of them. They were rendered when they were parked. */
+static void answer_parked(struct server *server, int64_t now_mono_ms, bool all)
+{
+    for (struct parked **at = &server->parked; *at;) {
+        struct parked *p = *at;
+        if (!all && p->until_mono_ms > now_mono_ms && !http_exchange_is_gone(p->call->exchange)) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        server__answer(p->call, NULL);
+        mem_free(p);
+    }
+}
+
+static void park(struct server *server, struct http_call *call)
+{
+    struct parked *p = MEM_NEW(struct parked);
+
+    p->call = call;
+    p->until_mono_ms = clock_mono_ms() + call->park_ms;
+    p->next = server->parked;
+    server->parked = p;
+}
+
+static void publish(struct server *server, const struct cmd *cmd)
+{
+    for (const struct notice *n = cmd->notices; n; n = n->next) {
+        if (n->kind == NOTICE_POKE)
+            unpark(server, &n->id);
+        else
+            hub_publish(server->hub, n);
+    }
+    if (cmd->appended.v) {
+        writer_id *ref = MEM_NEW(writer_id);
+        *ref = cmd->appended;
+        if (!queue_push(server->ingest[(uint64_t)cmd->appended_run.v % INGEST_COUNT], ref))
+            mem_free(ref); /* its next post, or the next start, finds the bytes */
+    }
+}
+
+static void finish_call(struct server *server, struct http_call *call, const struct err *err)
+{
+    if (!err && call->close_streams)
+        hub_restart(server->hub);
+    if (!err && call->park_ms > 0)
+        park(server, call);
+    else if (!err && call->stream)
+        hub_open(server->hub, call, &server->write_store);
+    else
+        server__answer(call, err);
+}
+
+/* After the commit: notices first, so that whoever hears the answer can rely on them. */
+static void finish(struct batch *batch, struct slot *slot)
+{
+    struct work *work = slot->work;
+    struct cmd *cmd = slot->is_call ? &work->call->cmd : &slot->cmd;
+
+    if (batch->commit != OK && work->code == OK) {
+        work->code = batch->commit;
+        work->err = batch->commit_err;
+    }
+    if (work->code == OK)
+        publish(batch->server, cmd);
+    if (slot->is_call) {
+        finish_call(batch->server, work->call, work->code == OK ? NULL : &work->err);
+        mem_free(work);
+    } else if (work->done) {
+        arena_release(&slot->arena);
+        latch_set(work->done);
+    } else {
+        arena_release(&slot->arena);
+        if (work->owned)
+            mem_free(work);
+    }
+}
+
+static void fatal(struct server *server, const struct err *err)
+{
+    log_error("store.fatal", "error", err->text);
+    server__fatal(server);
+}
+
+static void run_batch(struct server *server, struct batch *batch, void **items, size_t count)
+{
+    struct work ticking = {.run = tick}, scheduling = {.run = schedule};
+    int64_t now = clock_mono_ms();
+
+    batch->server = server;
+    batch->count = 0;
+    batch->commit = store_begin(&server->write_store, &batch->commit_err);
+    for (size_t i = 0; i < count; i++)
+        (void)add(batch, items[i]);
+    if (now >= server->tick_due_ms) {
+        server->tick_due_ms = now + TICK_MS;
+        add_own(batch, &ticking, "tick");
+    }
+    if (now >= server->schedule_due_ms ||
+        (server->schedule_wanted &&
+         now >= server->schedule_due_ms - SCHEDULE_MS + SCHEDULE_SOON_MS)) {
+        server->schedule_due_ms = now + SCHEDULE_MS;
+        server->schedule_wanted = false;
+        add_own(batch, &scheduling, "schedule");
+    }
+    if (batch->commit == OK)
+        batch->commit = store_commit(&server->write_store, &batch->commit_err);
+    if (batch->commit != OK && batch->commit != ERR_DISK_FULL)
+        fatal(server, &batch->commit_err);
+    for (size_t i = 0; i < batch->count; i++)
+        finish(batch, &batch->slots[i]);
+}
+
+static int64_t wait_ms(const struct server *server)
+{
+    int64_t now = clock_mono_ms(), due = MIN(server->tick_due_ms, server->schedule_due_ms);
+
+    if (server->schedule_wanted)
+        due = MIN(due, server->schedule_due_ms - SCHEDULE_MS + SCHEDULE_SOON_MS);
+    return MAX(due - now, 0);
+}
+
+void server__command_run(void *ctx)
+{
+    struct server *server = ctx;
+    struct batch *batch = MEM_NEW(struct batch);
+    void *items[COMMAND_BATCH_MAX];
+    int64_t swept = clock_mono_ms();
+
+    while (!server->stopping || queue_len(server->commands)) {
+        size_t count = queue_pop_many(server->commands, items, COMMAND_BATCH_MAX, wait_ms(server));
+        int64_t now;
+        if (count || !server->stopping)
+            run_batch(server, batch, items, count);
+        now = clock_mono_ms();
+        answer_parked(server, now, server->stopping);
+        if (now - swept >= TICK_MS) {
+            hub_sweep(server->hub);
+            swept = now;
+        }
+    }
+    answer_parked(server, 0, true);
+    hub_free(server->hub);
+    server->hub = NULL;
+    mem_free(batch);
+}

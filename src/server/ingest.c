@@ -1,0 +1,154 @@
+/* Ingest threads: decode what was committed, hand the prepared writes to the command thread, and
+ * bring applied bytes into chunks when there is time. Runs are sharded over the threads, so the
+ * batches of a writer are applied in order. */
+#include "domain/ingest/ingest.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "domain/metrics/metrics.h"
+#include "server/server_impl.h"
+#include "store/store_log.h"
+
+#define IDLE_MS           500
+#define COMPACT_BYTES_MIN 65536
+#define COMPACT_BYTES_MAX 262144
+#define COMPACT_WRITERS   16
+#define CATCH_UP_WRITERS  256
+
+struct applying {
+    writer_id writer;
+    const struct ingest_batch *batch;
+};
+
+static enum err_code apply(void *ctx, struct cmd *cmd, struct err *err)
+{
+    struct applying *a = ctx;
+
+    return ingest_apply(cmd, a->writer, a->batch, err);
+}
+
+/* Applies one blob. *ret_more: there may be another. */
+static enum err_code apply_next(struct server *server, struct store *store, writer_id id,
+                                bool *ret_more, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(ingest_batch_release) struct ingest_batch batch = {0};
+    struct applying applying = {id, &batch};
+    struct log_blob blob;
+    struct writer writer;
+
+    *ret_more = false;
+    TRY(store_writer_by_id(store, id, &arena, &writer, err));
+    if (writer.fenced || writer.applied_offset >= writer.committed_offset)
+        return OK;
+    TRY(store_log_blob_next(store, id, writer.applied_offset, &arena, &blob, err));
+    ingest_decode(blob.data, blob.start_offset, &arena, &batch);
+    TRY(server_command(server, apply, &applying, err));
+    *ret_more = true;
+    return OK;
+}
+
+static void apply_all(struct server *server, struct store *store, writer_id id)
+{
+    bool more = true;
+    struct err err;
+
+    while (more && !server->stopping) {
+        enum err_code code = apply_next(server, store, id, &more, &err);
+        if (code == ERR_NOT_FOUND)
+            return; /* the run was deleted meanwhile */
+        if (code != OK && code != ERR_CONFLICT) {
+            log_error("ingest.apply", "writer", LOG_I64(id.v), "error", err.text);
+            return;
+        }
+    }
+}
+
+static enum err_code compact(void *ctx, struct cmd *cmd, struct err *err)
+{
+    return metrics_compact_write(cmd, ctx, err);
+}
+
+static enum err_code compact_one(struct server *server, struct store *store,
+                                 const struct writer *writer, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct compact_plan plan;
+    struct cmd cmd;
+
+    server_cmd_init(server, &cmd, store, &arena);
+    TRY(metrics_compact_read(&cmd, writer, COMPACT_BYTES_MAX, &plan, err));
+    if (plan.from == plan.to)
+        return OK;
+    return server_command(server, compact, &plan, err);
+}
+
+static void compact_some(struct server *server, struct store *store, size_t index)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct writer *writers;
+    size_t count = 0;
+    struct err err;
+
+    if (store_writer_uncompacted(store, COMPACT_BYTES_MIN, COMPACT_WRITERS, &arena, &writers,
+                                 &count, &err) != OK)
+        return; /* it is tried again in a moment */
+    for (size_t i = 0; i < count && !server->stopping; i++) {
+        enum err_code code;
+        if ((uint64_t)writers[i].run.v % INGEST_COUNT != index)
+            continue;
+        code = compact_one(server, store, &writers[i], &err);
+        if (code != OK && code != ERR_CONFLICT && code != ERR_NOT_FOUND)
+            log_error("ingest.compact", "writer", LOG_I64(writers[i].id.v), "error", err.text);
+    }
+}
+
+/* What an earlier process committed and did not apply. */
+static void catch_up(struct server *server, struct store *store, size_t index)
+{
+    writer_id after = {0};
+    size_t count = 0;
+
+    do {
+        CLEANUP(arena_release) struct arena arena = {0};
+        struct writer *writers;
+        struct err err;
+        if (store_writer_unapplied(store, after, CATCH_UP_WRITERS, &arena, &writers, &count,
+                                   &err) != OK)
+            return;
+        for (size_t i = 0; i < count; i++) {
+            if ((uint64_t)writers[i].run.v % INGEST_COUNT == index)
+                apply_all(server, store, writers[i].id);
+            after = writers[i].id;
+        }
+    } while (count == CATCH_UP_WRITERS && !server->stopping);
+}
+
+void server__ingest_run(void *ctx)
+{
+    struct ingest_worker *self = ctx;
+    struct server *server = self->server;
+    struct queue *queue = server->ingest[self->index];
+    struct store store = {0};
+    size_t index = self->index;
+    struct err err;
+
+    mem_free(self);
+    if (store_open(&store, server->db_path, false, &err) != OK) {
+        log_error("store.open", "error", err.text);
+        server__fatal(server);
+        return;
+    }
+    catch_up(server, &store, index);
+    while (!server->stopping) {
+        writer_id *id = queue_pop(queue, IDLE_MS);
+        if (id)
+            apply_all(server, &store, *id);
+        mem_free(id);
+        if (queue_len(queue) == 0 && !server->stopping)
+            compact_some(server, &store, index);
+    }
+    for (writer_id *id; (id = queue_pop(queue, 0));)
+        mem_free(id);
+    store_close(&store);
+}

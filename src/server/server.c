@@ -1,0 +1,270 @@
+/* Wiring: data folder, threads, listening, stopping. */
+#include "server/server.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "domain/identity/identity.h"
+#include "domain/targets/targets.h"
+#include "drivers/blob/fs/blob_fs.h"
+#include "server/server_impl.h"
+#include "store/store_run.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/random.h"
+
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define CONNECTIONS_MAX   4000
+#define PER_ADDRESS_MAX   256
+#define BODY_DEADLINE_MS  30000
+#define MEMORY_BODIES_MAX (256u * 1024 * 1024)
+#define STOP_WAIT_MS      5000
+
+static void fill_random(void *ctx, void *ret_bytes, size_t len)
+{
+    (void)ctx;
+    random_fill(ret_bytes, len);
+}
+
+void server_cmd_init(struct server *server, struct cmd *cmd, struct store *store,
+                     struct arena *arena)
+{
+    *cmd = (struct cmd){
+        .domain = &server->domain,
+        .store = store,
+        .arena = arena,
+        .now = clock_wall_ms(),
+        .mono_ms = clock_mono_ms(),
+        .operation = "system",
+        .request_id = STR(""),
+    };
+}
+
+void server__fatal(struct server *server)
+{
+    const uint64_t one = 1;
+
+    if (write(server->fatal_fd, &one, sizeof one) != sizeof one)
+        log_error("server.fatal", "error", "the main thread cannot be told");
+}
+
+static char *path_in(const struct server *server, const char *name)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+
+    return mem_copy_text(arena_printf(&arena, "%s/%s", server->options.data_dir, name));
+}
+
+static enum err_code lock_data(struct server *server, struct err *err)
+{
+    char *path = path_in(server, "lock");
+    enum err_code code = file_lock(path, &server->lock_fd, err);
+
+    mem_free(path);
+    if (code == ERR_CONFLICT) {
+        (void)err_set(err, ERR_CONFLICT, "the data folder %s is in use by another euvyrad",
+                      server->options.data_dir);
+        err_hint(err, "stop it first, or give this one a folder of its own with --data");
+    }
+    return code;
+}
+
+enum err_code server_open(struct server *server, const struct server_options *options,
+                          struct err *err)
+{
+    char *blobs;
+    enum err_code code;
+
+    *server = (struct server){.options = *options, .lock_fd = -1};
+    server->fatal_fd = eventfd(0, EFD_CLOEXEC);
+    server->domain.config = options->config;
+    server->domain.random = (struct random_port){fill_random, NULL};
+    map_seed_set(random_u64());
+    lease_table_init(&server->domain.leases, clock_mono_ms());
+    TRY(file_make_dirs(options->data_dir, 0700, err));
+    TRY(lock_data(server, err));
+    server->db_path = path_in(server, "euvyra.db");
+    server->spool_dir = path_in(server, "spool");
+    TRY(file_make_dirs(server->spool_dir, 0700, err));
+    blobs = path_in(server, "blobs");
+    code = blob_fs_new(blobs, &server->blobs, err);
+    mem_free(blobs);
+    TRY(code);
+    server->domain.blobs = blob_fs_port(server->blobs);
+    return store_open(&server->write_store, server->db_path, true, err);
+}
+
+static enum err_code start_threads(struct server *server, struct err *err)
+{
+    char name[16];
+
+    server->commands = queue_new(QUEUE_ITEMS_MAX);
+    server->reads = queue_new(QUEUE_ITEMS_MAX);
+    server->hub = hub_new();
+    TRY(thread_start(&server->command_thread, "command", server__command_run, server, err));
+    for (size_t i = 0; i < WORKER_COUNT; i++) {
+        snprintf(name, sizeof name, "worker-%zu", i);
+        TRY(thread_start(&server->workers[i], name, server__worker_run, server, err));
+    }
+    for (size_t i = 0; i < INGEST_COUNT; i++) {
+        struct ingest_worker *self = MEM_NEW(struct ingest_worker);
+        *self = (struct ingest_worker){server, i};
+        server->ingest[i] = queue_new(QUEUE_ITEMS_MAX);
+        snprintf(name, sizeof name, "ingest-%zu", i);
+        TRY(thread_start(&server->ingesters[i], name, server__ingest_run, self, err));
+    }
+    return OK;
+}
+
+static enum err_code listen_on(struct server *server, struct err *err)
+{
+    struct http_server_options options = {
+        .listen = server->options.listen,
+        .tls_cert_file = server->options.tls_cert_file,
+        .tls_key_file = server->options.tls_key_file,
+        .spool_dir = server->spool_dir,
+        .thread_count = 1,
+        .connections_max = CONNECTIONS_MAX,
+        .connections_per_address_max = PER_ADDRESS_MAX,
+        .body_deadline_ms = BODY_DEADLINE_MS,
+        .memory_bodies_bytes_max = MEMORY_BODIES_MAX,
+        .ctx = server,
+        .head = server__head,
+        .request = server__request,
+        .render_error = server__render_error,
+    };
+
+    return http_server_start(&server->http, &options, err);
+}
+
+/* The first command of a start: a full term for everybody, and a set-up token where needed. */
+static enum err_code first_command(void *ctx, struct cmd *cmd, struct err *err)
+{
+    bool needed = false;
+
+    TRY(store_run_seen_all(cmd->store, cmd->now, err));
+    TRY(identity_setup_needed(cmd, &needed, err));
+    return needed ? identity_setup_token(cmd, ctx, err) : OK;
+}
+
+enum err_code server_start(struct server *server, char ret_setup_link[SETUP_LINK_BYTES],
+                           struct err *err)
+{
+    char token[44] = "";
+    const char *colon;
+
+    server->env = (struct http_env){
+        .domain = &server->domain,
+        .version = EUVYRA_VERSION,
+        .tls = server->options.tls_cert_file != NULL,
+    };
+    TRY(start_threads(server, err));
+    TRY(server_command(server, first_command, token, err));
+    TRY(listen_on(server, err));
+    colon = strrchr(server->options.listen, ':');
+    ENSURE(colon); /* it listens */
+    snprintf(server->url, sizeof server->url, "%s://%.*s:%d", server->env.tls ? "https" : "http",
+             (int)(colon - server->options.listen), server->options.listen,
+             http_server_port(server->http));
+    ret_setup_link[0] = '\0';
+    if (token[0])
+        snprintf(ret_setup_link, SETUP_LINK_BYTES, "%s/setup#%s", server->url, token);
+    return OK;
+}
+
+const char *server_url(const struct server *server)
+{
+    return server->url;
+}
+
+enum err_code server_run_alone(struct server *server,
+                               enum err_code (*run)(void *ctx, struct cmd *cmd, struct err *err),
+                               void *ctx, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct cmd cmd;
+    enum err_code code;
+
+    server_cmd_init(server, &cmd, &server->write_store, &arena);
+    TRY(store_begin(&server->write_store, err));
+    code = run(ctx, &cmd, err);
+    if (code == OK)
+        return store_commit(&server->write_store, err);
+    store_rollback(&server->write_store);
+    return code;
+}
+
+enum err_code server_command(struct server *server,
+                             enum err_code (*run)(void *ctx, struct cmd *cmd, struct err *err),
+                             void *ctx, struct err *err)
+{
+    struct work work = {.run = run, .ctx = ctx, .done = latch_new()};
+
+    if (!queue_push(server->commands, &work)) {
+        latch_free(work.done);
+        return err_set(err, ERR_UNAVAILABLE, "the server is too busy or is stopping");
+    }
+    (void)latch_wait(work.done, -1);
+    latch_free(work.done);
+    if (work.code != OK && err)
+        *err = work.err;
+    return work.code;
+}
+
+/* Calls that still wait when the threads are gone. */
+static void drain(struct server *server)
+{
+    struct err err;
+    void *item;
+
+    (void)err_set(&err, ERR_UNAVAILABLE, "the server is stopping");
+    while (server->reads && (item = queue_pop(server->reads, 0)))
+        server__answer(item, &err);
+    while (server->commands && (item = queue_pop(server->commands, 0))) {
+        struct work *work = item;
+        if (work->call)
+            server__answer(work->call, &err);
+        mem_free(work);
+    }
+}
+
+static void stop_threads(struct server *server)
+{
+    server->stopping = true;
+    for (size_t i = 0; i < INGEST_COUNT; i++)
+        if (server->ingest[i])
+            queue_close(server->ingest[i]);
+    for (size_t i = 0; i < INGEST_COUNT; i++)
+        thread_join(&server->ingesters[i]);
+    if (server->reads)
+        queue_close(server->reads);
+    for (size_t i = 0; i < WORKER_COUNT; i++)
+        thread_join(&server->workers[i]);
+    if (server->commands)
+        queue_close(server->commands);
+    thread_join(&server->command_thread);
+}
+
+void server_stop(struct server *server)
+{
+    struct err err;
+
+    stop_threads(server);
+    drain(server);
+    http_server_stop(&server->http, STOP_WAIT_MS);
+    queue_free(server->commands);
+    queue_free(server->reads);
+    for (size_t i = 0; i < INGEST_COUNT; i++)
+        queue_free(server->ingest[i]);
+    if (server->write_store.db && store_checkpoint(&server->write_store, &err) != OK)
+        log_warn("store.checkpoint", "error", err.text);
+    store_close(&server->write_store);
+    blob_fs_free(server->blobs);
+    lease_table_release(&server->domain.leases);
+    mem_free(server->db_path);
+    mem_free(server->spool_dir);
+    file_close(&server->lock_fd);
+    file_close(&server->fatal_fd);
+}

@@ -1,0 +1,86 @@
+/* euvyrad's inside: threads, lanes and what ties them together.
+ *
+ *     loop threads ──calls──▶ worker threads (reads, slow preparation)
+ *          │                        │
+ *          └──────calls─────────────┴──▶ command thread ──▶ store, one transaction a batch
+ *                                             │   ▲
+ *                    notices, answers ◀───────┘   └── prepared writes ── ingest threads
+ *
+ * The command thread owns the write connection, parked polls and event streams. */
+#pragma once
+
+#include "domain/cmd.h"
+#include "http/http_call.h"
+#include "sys/thread.h"
+
+#define WORKER_COUNT      4
+#define INGEST_COUNT      2
+#define COMMAND_BATCH_MAX 256
+#define QUEUE_ITEMS_MAX   16384
+
+struct server_options {
+    const char *data_dir;
+    const char *listen;
+    const char *tls_cert_file, *tls_key_file;
+    struct domain_config config;
+};
+
+/* What reaches the command thread. */
+struct work {
+    struct http_call *call;                                            /* an HTTP call, or */
+    enum err_code (*run)(void *ctx, struct cmd *cmd, struct err *err); /* one of our own */
+    void *ctx;
+    struct latch *done; /* set after the commit; the waiter owns `work` */
+    enum err_code code; /* valid once done */
+    struct err err;
+    bool owned; /* nobody waits: the command thread frees it */
+};
+
+struct parked {
+    struct parked *next;
+    struct http_call *call;
+    int64_t until_mono_ms;
+};
+
+struct server {
+    struct server_options options;
+    struct domain domain;
+    struct http_env env;
+    struct http_server *http;
+    struct blob_fs *blobs;
+    int lock_fd;
+    char *db_path, *spool_dir;
+    char url[300];
+    struct queue *commands, *reads, *ingest[INGEST_COUNT];
+    struct thread *command_thread, *workers[WORKER_COUNT], *ingesters[INGEST_COUNT];
+    struct store write_store; /* the command thread's */
+    struct parked *parked;    /* the command thread's */
+    struct hub *hub;          /* the command thread's */
+    int64_t tick_due_ms, schedule_due_ms;
+    bool schedule_wanted;
+    _Atomic bool stopping;
+    int fatal_fd; /* written to when the store cannot go on: main stops the process */
+};
+
+/* Opens the data folder: lock, database, blobs. ERR_CONFLICT: another server has it, or it is from
+ * a newer version. thread: main */
+MUST_CHECK enum err_code server_open(struct server *server, const struct server_options *options,
+                                     struct err *err);
+/* Starts threads and listens. *ret_setup_link has the one-time link when there is no user yet,
+ * else "". thread: main */
+#define SETUP_LINK_BYTES 512
+MUST_CHECK enum err_code server_start(struct server *server, char ret_setup_link[SETUP_LINK_BYTES],
+                                      struct err *err);
+void server_stop(struct server *server);             /* accepts a half-opened server */
+const char *server_url(const struct server *server); /* once it listens */
+/* Runs one command on a server that is open and not started. thread: main */
+enum err_code server_run_alone(struct server *server,
+                               enum err_code (*run)(void *ctx, struct cmd *cmd, struct err *err),
+                               void *ctx, struct err *err);
+
+/* Runs a command on the command thread and waits for its commit. thread: any but command */
+enum err_code server_command(struct server *server,
+                             enum err_code (*run)(void *ctx, struct cmd *cmd, struct err *err),
+                             void *ctx, struct err *err);
+void server_cmd_init(struct server *server, struct cmd *cmd, struct store *store,
+                     struct arena *arena);

@@ -1,0 +1,34 @@
+/* Shared between the files of src/server. */
+#pragma once
+
+#include "server/server.h"
+
+/* Answers and frees a call. `err` may be NULL: the answer is in the call. thread: any */
+void server__answer(struct http_call *call, const struct err *err);
+/* Receives exchanges from the HTTP server. thread: loop */
+enum err_code server__head(void *ctx, const struct http_head *head, struct http_body_plan *ret_plan,
+                           struct err *err);
+void server__request(void *ctx, struct http_exchange *exchange);
+void server__render_error(void *ctx, const struct http_exchange *exchange, const struct err *err,
+                          struct buf *out);
+/* Serves the console's files; false when there is no such file. thread: loop */
+bool server__console(const struct server *server, struct http_exchange *exchange);
+
+/* The store cannot go on: ends the process, soon. thread: any */
+void server__fatal(struct server *server);
+
+void server__worker_run(void *server);
+void server__command_run(void *server);
+struct ingest_worker {
+    struct server *server;
+    size_t index;
+};
+void server__ingest_run(void *ingest_worker);
+
+/* The event streams. thread: command */
+struct hub *hub_new(void);
+void hub_free(struct hub *hub); /* closes all streams */
+void hub_open(struct hub *hub, struct http_call *call, struct store *store);
+void hub_publish(struct hub *hub, const struct notice *notice);
+void hub_restart(struct hub *hub); /* closes the streams of everybody but administrators */
+void hub_sweep(struct hub *hub);   /* forgets those whose client is gone */

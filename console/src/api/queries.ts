@@ -1,0 +1,264 @@
+// Every question the console asks, as hooks with stable keys, and what a live event makes stale.
+import {
+  keepPreviousData,
+  type QueryClient,
+  type UseQueryResult,
+  useInfiniteQuery,
+  useQuery,
+} from '@tanstack/react-query'
+import {
+  type AccessKey,
+  type Agent,
+  ApiError,
+  ask,
+  client,
+  type Job,
+  type JobEvent,
+  type Me,
+  type Metric,
+  type MetricSeries,
+  type Project,
+  type Run,
+  type RunDetail,
+  type Server,
+  type Target,
+} from './client'
+import type { LiveEvent } from './live'
+
+const PAGE = 200
+
+export type Asked<T> = UseQueryResult<T, ApiError>
+
+/** Wrong rights and missing things do not get better by asking again. */
+export function shouldRetry(count: number, error: Error): boolean {
+  if (error instanceof ApiError && error.status >= 400 && error.status < 500) return false
+  return count < 2
+}
+
+export const useServer = (): Asked<Server> =>
+  useQuery({
+    queryKey: ['server'],
+    queryFn: () => ask(client.GET('/api/v1/server')),
+    staleTime: 300_000,
+  })
+
+export const useMe = (): Asked<Me> =>
+  useQuery({ queryKey: ['me'], queryFn: () => ask(client.GET('/api/v1/me')), staleTime: 300_000 })
+
+export const useProjects = (): Asked<Project[]> =>
+  useQuery({
+    queryKey: ['projects'],
+    queryFn: async () => {
+      const query = { limit: 1000 }
+      return (await ask(client.GET('/api/v1/projects', { params: { query } }))).items
+    },
+  })
+
+export interface RunFilter {
+  search: string
+  state: string
+}
+
+/** Pages of runs, newest first; `fetchNextPage` until there is no more. */
+export function useRuns(project: string, filter: RunFilter) {
+  return useInfiniteQuery<{ items: Run[]; next_cursor: string | null }, ApiError>({
+    queryKey: ['runs', project, filter],
+    initialPageParam: '',
+    queryFn: ({ pageParam }) => {
+      const query = {
+        limit: PAGE,
+        ...(pageParam ? { cursor: String(pageParam) } : {}),
+        ...(filter.search ? { search: filter.search } : {}),
+        ...(filter.state ? { state: filter.state as Run['state'] } : {}),
+      }
+      const params = { path: { project }, query }
+      return ask(client.GET('/api/v1/projects/{project}/runs', { params }))
+    },
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+  })
+}
+
+export const useRun = (run: string): Asked<RunDetail> =>
+  useQuery({
+    queryKey: ['run', run],
+    queryFn: () => ask(client.GET('/api/v1/runs/{run}', { params: { path: { run } } })),
+  })
+
+export type MetricKind = 'metric' | 'system'
+
+async function metricsOfRun(run: string, kind: MetricKind): Promise<Metric[]> {
+  const found: Metric[] = []
+  let cursor = ''
+  do {
+    const query = { kind, limit: 1000, ...(cursor ? { cursor } : {}) }
+    const params = { path: { run }, query }
+    const page = await ask(client.GET('/api/v1/runs/{run}/metrics', { params }))
+    found.push(...page.items)
+    cursor = page.next_cursor ?? ''
+  } while (cursor && found.length < 5000)
+  return found
+}
+
+/** The metrics that any of the runs has, sorted by name. */
+export const useMetrics = (runs: string[], kind: MetricKind): Asked<Metric[]> =>
+  useQuery({
+    queryKey: ['metrics', kind, ...runs],
+    enabled: runs.length > 0,
+    placeholderData: keepPreviousData,
+    queryFn: async () => {
+      const lists = await Promise.all(runs.slice(0, 20).map((run) => metricsOfRun(run, kind)))
+      const byName = new Map<string, Metric>()
+      for (const metric of lists.flat()) {
+        const known = byName.get(metric.name)
+        if (known) known.count += metric.count
+        else byName.set(metric.name, { ...metric })
+      }
+      return [...byName.values()].sort((a, b) =>
+        a.name.localeCompare(b.name, undefined, { numeric: true }),
+      )
+    },
+  })
+
+export type XAxis = 'step' | 'time' | 'relative'
+
+export interface SeriesQuery {
+  project: string
+  runs: string[]
+  metric: string
+  x: XAxis
+  from: number | null
+  to: number | null
+  buckets: number
+}
+
+export const useSeries = (query: SeriesQuery, enabled: boolean): Asked<MetricSeries[]> =>
+  useQuery({
+    queryKey: ['series', query.runs, query],
+    enabled: enabled && query.runs.length > 0,
+    placeholderData: keepPreviousData,
+    queryFn: async () => {
+      const answer = await ask(
+        client.POST('/api/v1/projects/{project}/metrics/query', {
+          params: { path: { project: query.project } },
+          body: {
+            runs: query.runs,
+            metrics: [query.metric],
+            x: query.x,
+            buckets: query.buckets,
+            ...(query.from === null ? {} : { from: query.from }),
+            ...(query.to === null ? {} : { to: query.to }),
+          },
+        }),
+      )
+      return answer.series
+    },
+  })
+
+async function jobPages(query: { open?: boolean; project?: string }): Promise<Job[]> {
+  const params = { query: { ...query, limit: PAGE } }
+  return (await ask(client.GET('/api/v1/jobs', { params }))).items
+}
+
+export const useJobs = (project: string): Asked<Job[]> =>
+  useQuery({
+    queryKey: ['jobs', project],
+    placeholderData: keepPreviousData,
+    queryFn: async () => {
+      const where = project ? { project } : {}
+      const [open, all] = await Promise.all([jobPages({ ...where, open: true }), jobPages(where)])
+      const known = new Set(open.map((job) => job.id))
+      return [...open, ...all.filter((job) => !known.has(job.id))]
+    },
+  })
+
+export const useJob = (job: string): Asked<Job> =>
+  useQuery({
+    queryKey: ['job', job],
+    enabled: job !== '',
+    queryFn: () => ask(client.GET('/api/v1/jobs/{job}', { params: { path: { job } } })),
+  })
+
+export const useJobEvents = (job: string): Asked<JobEvent[]> =>
+  useQuery({
+    queryKey: ['job', job, 'events'],
+    enabled: job !== '',
+    queryFn: async () => {
+      const params = { path: { job }, query: { limit: 1000 } }
+      return (await ask(client.GET('/api/v1/jobs/{job}/events', { params }))).items
+    },
+  })
+
+export const useAgents = (): Asked<Agent[]> =>
+  useQuery({
+    queryKey: ['agents'],
+    refetchInterval: 15_000, // capacity changes without an event
+    queryFn: async () =>
+      (await ask(client.GET('/api/v1/agents', { params: { query: { limit: 1000 } } }))).items,
+  })
+
+export const useTargets = (): Asked<Target[]> =>
+  useQuery({
+    queryKey: ['targets'],
+    refetchInterval: 15_000,
+    queryFn: async () =>
+      (await ask(client.GET('/api/v1/targets', { params: { query: { limit: 1000 } } }))).items,
+  })
+
+export const useKeys = (): Asked<AccessKey[]> =>
+  useQuery({
+    queryKey: ['keys'],
+    queryFn: async () =>
+      (await ask(client.GET('/api/v1/keys', { params: { query: { limit: 1000 } } }))).items,
+  })
+
+/** The keys that an event makes stale: questions on screen are asked again, others later. */
+export function staleKeys(event: LiveEvent): unknown[][] {
+  switch (event.kind) {
+    case 'run':
+      return [['run', event.id], ['runs', event.project], ['projects']]
+    case 'job':
+      return [['job', event.id], ['jobs'], ['targets']]
+    case 'metrics':
+      return [
+        ['metrics', 'metric', event.id],
+        ['metrics', 'system', event.id],
+        ['series', event.id],
+        ['run', event.id],
+      ]
+    case 'console':
+      return [['run', event.id]]
+    case 'agent':
+      return [['agents'], ['targets']]
+    case 'refresh':
+      return [[]]
+  }
+}
+
+function touches(queryKey: readonly unknown[], stale: unknown[]): boolean {
+  // A chart of several runs holds them in a list: any of them counts.
+  return stale.every((part, i) => {
+    const have = queryKey[i]
+    if (Array.isArray(have)) return have.includes(part)
+    if (queryKey[0] === 'metrics' && i === 2) return queryKey.slice(2).includes(part)
+    return have === part
+  })
+}
+
+/** Collects events and refreshes at most once in `waitMs`, so that a fast run costs no more. */
+export function liveRefresher(queries: QueryClient, waitMs = 1000): (event: LiveEvent) => void {
+  const waiting = new Map<string, unknown[]>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const flush = (): void => {
+    timer = undefined
+    const stale = [...waiting.values()]
+    waiting.clear()
+    void queries.invalidateQueries({
+      predicate: (query) => stale.some((key) => touches(query.queryKey, key)),
+    })
+  }
+  return (event) => {
+    for (const key of staleKeys(event)) waiting.set(JSON.stringify(key), key)
+    if (timer === undefined) timer = setTimeout(flush, waitMs)
+  }
+}

@@ -1,0 +1,233 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { type ReactElement, useMemo, useState } from 'react'
+import { Link } from 'wouter'
+import { ask, client, type RunDetail } from '../../api/client'
+import { formatBytes, formatInteger, formatMoney, formatTime } from '../../base/format'
+import { t } from '../../base/i18n'
+import { Button } from '../../widgets/button'
+import { endingText } from '../../widgets/ending'
+import { Card, Facts, KeyValues } from '../../widgets/facts'
+import { SearchField } from '../../widgets/field'
+
+type Loose = Record<string, unknown>
+
+const text = (value: unknown): string =>
+  typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
+
+/** The first of these names that holds something: recorders of other versions name things alike. */
+function pick(object: Loose, ...names: string[]): unknown {
+  for (const name of names)
+    if (object[name] !== undefined && object[name] !== null) return object[name]
+  return undefined
+}
+
+interface Package {
+  name: string
+  version: string
+}
+
+function packagesOf(code: Loose): Package[] {
+  const value = pick(code, 'packages')
+  if (Array.isArray(value)) {
+    return value.map((item: unknown) => {
+      if (typeof item === 'string') {
+        const [name = item, version = ''] = item.split('==')
+        return { name, version }
+      }
+      const object = (item ?? {}) as Loose
+      return { name: text(object.name), version: text(object.version) }
+    })
+  }
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).map(([name, version]) => ({ name, version: text(version) }))
+  }
+  return []
+}
+
+function Packages({ packages }: { packages: Package[] }): ReactElement | null {
+  const [search, setSearch] = useState('')
+  if (packages.length === 0) return null
+  const needle = search.toLowerCase()
+  const shown = packages
+    .filter((one) => one.name.toLowerCase().includes(needle))
+    .sort((a, b) => a.name.localeCompare(b.name))
+  return (
+    <Card
+      title={`${t('run.packages')} (${formatInteger(packages.length)})`}
+      tools={<SearchField label={t('run.packages_search')} value={search} onChange={setSearch} />}
+    >
+      <ul className="packages">
+        {shown.map((one) => (
+          <li key={one.name} className="mono">
+            {one.name} <span className="muted">{one.version}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+function Code({ code }: { code: Loose | null }): ReactElement {
+  if (!code) {
+    return (
+      <Card title={t('run.code')}>
+        <p className="empty-hint">{t('run.code_empty')}</p>
+      </Card>
+    )
+  }
+  const commit = text(pick(code, 'commit', 'git_commit'))
+  const dirty = Boolean(pick(code, 'diff_hash', 'diff_sha256', 'diff', 'dirty'))
+  return (
+    <Card title={t('run.code')}>
+      <Facts
+        items={[
+          [
+            t('run.commit'),
+            commit && (
+              <span className="mono" title={commit}>
+                {commit.slice(0, 12)} {dirty && <span className="tag">{t('run.dirty')}</span>}
+              </span>
+            ),
+          ],
+          [t('run.branch'), text(pick(code, 'branch', 'git_branch'))],
+          [t('run.remote'), text(pick(code, 'remote', 'git_remote'))],
+          [t('run.python'), text(pick(code, 'python', 'python_version'))],
+        ]}
+      />
+    </Card>
+  )
+}
+
+const SIZES = /bytes$|^memory|_memory/
+
+function machineRows(machine: Loose): Loose {
+  const rows: Loose = {}
+  for (const [key, value] of Object.entries(machine)) {
+    const isSize = SIZES.test(key) && typeof value === 'number' && value > 1 << 20
+    rows[key] = isSize ? formatBytes(value) : value
+  }
+  return rows
+}
+
+function Notes({ run }: { run: RunDetail }): ReactElement {
+  const queries = useQueryClient()
+  const [editing, setEditing] = useState(false)
+  const [notes, setNotes] = useState(run.notes)
+  const save = async (): Promise<void> => {
+    const params = { path: { run: run.id } }
+    await ask(client.PATCH('/api/v1/runs/{run}', { params, body: { notes } }))
+    await queries.invalidateQueries({ queryKey: ['run', run.id] })
+    setEditing(false)
+  }
+  if (!editing) {
+    return (
+      <div className="notes">
+        {run.notes && <p>{run.notes}</p>}
+        <Button
+          kind="quiet"
+          icon="pen"
+          onClick={() => {
+            setNotes(run.notes)
+            setEditing(true)
+          }}
+        >
+          {run.notes ? t('run.notes') : t('run.notes_empty')}
+        </Button>
+      </div>
+    )
+  }
+  return (
+    <div className="notes">
+      <textarea
+        className="input"
+        aria-label={t('run.notes')}
+        value={notes}
+        maxLength={10_000}
+        rows={4}
+        onChange={(event) => setNotes(event.target.value)}
+      />
+      <div className="dialog-actions">
+        <Button onClick={() => setEditing(false)}>{t('common.cancel')}</Button>
+        <Button kind="main" onClick={() => void save()}>
+          {t('common.save')}
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+export function Overview({ run, currency }: { run: RunDetail; currency: string }): ReactElement {
+  const code = run.code as Loose | null
+  const machine = run.machine as Loose | null
+  const packages = useMemo(() => packagesOf(code ?? {}), [code])
+  return (
+    <div className="overview">
+      <div className="overview-column">
+        <KeyValues
+          title={t('run.summary')}
+          value={run.summary}
+          empty={t('run.summary_empty')}
+          searchLabel={t('run.search_config')}
+        />
+        <KeyValues
+          title={t('run.config')}
+          value={run.config}
+          empty={t('run.config_empty')}
+          searchLabel={t('run.search_config')}
+        />
+        <Notes run={run} />
+      </div>
+      <div className="overview-column">
+        <Card title={t('run.tab_overview')}>
+          <Facts
+            items={[
+              [
+                t('run.id'),
+                <span key="id" className="mono">
+                  {run.id}
+                </span>,
+              ],
+              [t('run.owner'), run.owner],
+              [t('run.started'), run.started_at && formatTime(run.started_at)],
+              [t('run.ended'), run.ended_at && formatTime(run.ended_at)],
+              [t('runs.column_state'), endingText(run)],
+              [t('run.host'), run.host],
+              [t('run.group'), run.group],
+              [t('run.job_type'), run.job_type],
+              [t('run.cost'), run.cost_micro === null ? '' : formatMoney(run.cost_micro, currency)],
+              [
+                t('nav.job'),
+                run.job && (
+                  <Link href={`/jobs/${run.job}`} className="mono">
+                    {run.job}
+                  </Link>
+                ),
+              ],
+              [
+                t('run.command'),
+                run.command.length > 0 && <code className="mono">{run.command.join(' ')}</code>,
+              ],
+            ]}
+          />
+        </Card>
+        <Code code={code} />
+        {machine ? (
+          <KeyValues
+            title={t('run.machine')}
+            value={machineRows(machine)}
+            empty={t('run.machine_empty')}
+            searchLabel={t('run.search_config')}
+          />
+        ) : (
+          <Card title={t('run.machine')}>
+            <p className="empty-hint">{t('run.machine_empty')}</p>
+          </Card>
+        )}
+        <Packages packages={packages} />
+        {(run.unknown_records ?? 0) > 0 && (
+          <p className="muted">{t('run.unknown_records', { n: run.unknown_records ?? 0 })}</p>
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,531 @@
+// A server of made-up answers for the console's own tests: every state, long names, odd values. It
+// serves the built console under the real policy. The real server is tested in end_to_end.test.mjs.
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { dirname, extname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
+const dist = join(root, 'console/dist')
+const csp = readFileSync(join(root, 'console/csp.txt'), 'utf8')
+  .split('\n')
+  .filter((line) => line && !line.startsWith('#'))
+  .join('; ')
+const types = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+}
+const now = Date.now()
+const ago = (ms) => new Date(now - ms).toISOString()
+const minute = 60_000
+const id = (letter, n) =>
+  letter +
+  n
+    .toString(32)
+    .padStart(12, 'a')
+    .replace(/[0189]/g, (c) => 'wxyz'['0189'.indexOf(c)])
+const states = ['running', 'finished', 'failed', 'crashed', 'killed', 'preempted', 'pending']
+
+function run(n) {
+  const state = n < 2 ? 'running' : states[n % states.length]
+  const started = state === 'pending' ? null : ago(n * 37 * minute + 5 * minute)
+  const words = ['amber', 'brisk', 'calm', 'dusky', 'eager', 'fabled', 'golden']
+  return {
+    id: id('r', n + 1),
+    project: 'vision',
+    state,
+    name:
+      n === 3
+        ? 'resnet50-imagenet-a-very-long-name-that-differs-only-at-its-very-end-17'
+        : `${words[n % 7]}-digits-${n + 1}`,
+    reason: state === 'failed' ? 'the training process exited' : '',
+    exit_code: state === 'failed' ? 1 : state === 'finished' ? 0 : null,
+    signal: state === 'killed' ? 9 : null,
+    oom: false,
+    owner: n % 4 ? 'ada' : 'grace',
+    job: n % 3 ? null : id('j', n + 1),
+    group: n % 2 ? 'baseline' : '',
+    job_type: 'train',
+    host: 'rack1',
+    created_at: ago(n * 37 * minute + 6 * minute),
+    started_at: started,
+    ended_at: state === 'running' || state === 'pending' ? null : ago(n * 37 * minute + minute),
+    duration_ms: started ? (n + 1) * 41_300 : 0,
+    cost_micro: n % 3 ? null : (n + 1) * 10_420,
+    tags: n % 5 ? [] : ['baseline', 'digits'],
+    notes: n === 0 ? 'First run with the new learning rate.' : '',
+    config: {
+      lr: [0.1, 0.03, 0.01][n % 3],
+      batch_size: 32 << (n % 3),
+      epochs: 30,
+      optimizer: { name: n % 2 ? 'adam' : 'sgd', momentum: 0.9 },
+      seed: n,
+    },
+    summary:
+      state === 'pending'
+        ? {}
+        : {
+            accuracy: 0.9 + (n % 9) / 100,
+            loss: n === 5 ? 'NaN' : 0.4 / (n + 1),
+            'best/epoch': 20 + (n % 10),
+          },
+  }
+}
+const runs = Array.from({ length: 64 }, (_, n) => run(n))
+const detail = (one) => ({
+  ...one,
+  command: ['python', 'examples/digits/train.py', '--epochs', '30'],
+  code: {
+    commit: '0123456789abcdef0123456789abcdef01234567',
+    branch: 'main',
+    remote: 'https://example.org/vision.git',
+    diff_sha256: 'ab'.repeat(32),
+    python: '3.11.2',
+    packages: Object.fromEntries(
+      [
+        'numpy',
+        'scipy',
+        'scikit-learn',
+        'joblib',
+        'threadpoolctl',
+        'euvyra',
+        'torch',
+        'pillow',
+        'tqdm',
+      ].map((name, i) => [name, `1.${i}.0`]),
+    ),
+  },
+  machine: {
+    hostname: 'rack1',
+    cpu: 'AMD EPYC 9654',
+    cpu_count: 96,
+    memory_bytes: 824633720832,
+    os: 'Debian 12',
+    gpus: [],
+  },
+  console_bytes: 4096,
+  unknown_records: 2,
+})
+const job = (n, state, waiting) => ({
+  id: id('j', n + 1),
+  project: n % 2 ? 'vision' : 'demo',
+  run: id('r', n + 1),
+  name: `train-digits-${n + 1}`,
+  state,
+  waiting: waiting ?? null,
+  priority: n % 3,
+  owner: n % 2 ? 'ada' : 'grace',
+  created_at: ago((n + 1) * 9 * minute),
+  started_at: ['queued', 'held', 'offered'].includes(state) ? null : ago((n + 1) * 8 * minute),
+  ended_at: ['succeeded', 'failed', 'cancelled'].includes(state) ? ago(n * minute) : null,
+  run_time_ms: ['queued', 'held', 'offered'].includes(state) ? 0 : (n + 1) * 63_000,
+  cost_micro: ['queued', 'held'].includes(state) ? 0 : (n + 1) * 8_300,
+  gpu_ms: 0,
+  exit_code: state === 'failed' ? 2 : state === 'succeeded' ? 0 : null,
+  signal: null,
+  oom: state === 'failed' && n % 2 === 1,
+  reason: state === 'failed' ? 'exited with 2' : '',
+  console_final: true,
+  spec: {
+    command: ['python', 'train.py'],
+    code: 'cd'.repeat(32),
+    cpus: 2,
+    timeout_s: 86400,
+    env: { OMP_NUM_THREADS: '1' },
+  },
+  attempts: ['queued', 'held'].includes(state)
+    ? []
+    : [
+        ...(n === 3
+          ? [
+              {
+                id: id('t', 90),
+                number: 1,
+                state: 'lost',
+                agent: 'rack2',
+                target: 'default',
+                offered_at: ago(9 * minute),
+                started_at: ago(8 * minute),
+                ended_at: ago(7 * minute),
+                reason: 'agent silent for 10 min',
+                cost_micro: 4000,
+              },
+            ]
+          : []),
+        {
+          id: id('t', n + 1),
+          number: n === 3 ? 2 : 1,
+          state: state === 'offered' ? 'offered' : state,
+          agent: 'rack1',
+          target: 'default',
+          offered_at: ago((n + 1) * 8 * minute),
+          started_at: ago((n + 1) * 8 * minute - 2000),
+          ended_at: null,
+          cost_micro: (n + 1) * 8_300,
+        },
+      ],
+})
+const jobs = [
+  job(0, 'queued', { code: 'busy', text: '', asked: 4, free: 1, resource: 'cpus', rank: 1 }),
+  job(1, 'queued', { code: 'too_big', text: '', asked: 8, free: 2, resource: 'gpus', rank: 2 }),
+  job(2, 'held', { code: 'held', text: '' }),
+  job(3, 'running'),
+  job(4, 'stopping'),
+  job(5, 'succeeded'),
+  job(6, 'failed'),
+  job(7, 'failed'),
+  job(8, 'cancelled'),
+]
+const events = ['submitted', 'offered', 'accepted', 'starting', 'running', 'ended'].map(
+  (kind, i) => ({
+    seq: i + 1,
+    at: ago(8 * minute - i * 2400),
+    kind,
+    state: ['queued', 'offered', 'claimed', 'starting', 'running', 'succeeded'][i],
+    attempt: i ? id('t', 1) : null,
+    actor: i ? 'agent:rack1' : 'user:ada',
+    detail: i === 1 ? { agent: 'rack1', cpus: 2 } : {},
+  }),
+)
+const metricNames = [
+  'train/loss',
+  'train/accuracy',
+  'train/learning_rate',
+  'validation/loss',
+  'validation/accuracy',
+  'epoch',
+]
+const systemNames = [
+  'cpu/percent',
+  'memory/used_bytes',
+  'disk/read_bytes_per_s',
+  'network/sent_bytes_per_s',
+]
+const projects = [
+  {
+    name: 'vision',
+    title: 'Vision',
+    description: 'Digit and image classifiers',
+    created_at: ago(90 * 1440 * minute),
+    role: 'owner',
+    run_count: 64,
+    running_count: 2,
+    last_run_at: ago(6 * minute),
+    cost_micro: 18_340_000,
+  },
+  {
+    name: 'demo',
+    title: 'demo',
+    description: '',
+    created_at: ago(1440 * minute),
+    role: 'admin',
+    run_count: 1,
+    running_count: 0,
+    last_run_at: ago(190 * minute),
+    cost_micro: 4200,
+  },
+  {
+    name: 'speech',
+    title: 'Speech',
+    description: '',
+    created_at: ago(1440 * minute),
+    role: 'viewer',
+    run_count: 0,
+    running_count: 0,
+    last_run_at: null,
+    cost_micro: 0,
+  },
+]
+const log = `${Array.from({ length: 400 }, (_, i) => `\x1b[2m12:0${i % 6}:${String(i % 60).padStart(2, '0')}\x1b[0m epoch ${i} \x1b[32mloss\x1b[0m ${(2 / (i + 1)).toFixed(4)}${i === 50 ? ' \x1b[31;1mwarning: gradient is NaN\x1b[0m' : ''}`).join('\n')}\n 10%|#\r 50%|#####\r100%|##########| done\nДанные ✓ größer\n`
+
+function series(query) {
+  const out = []
+  for (const [r, name] of query.runs.entries()) {
+    for (const metric of query.metrics) {
+      const points = 300
+      const x = Array.from({ length: points }, (_, i) =>
+        query.x === 'step' ? i * 4 : query.x === 'time' ? now - 3e6 + i * 9000 : i * 9000,
+      )
+      const seed = name.charCodeAt(12) * 7 + name.charCodeAt(11) + r
+      const noise = (i) => Math.sin(i * 12.9898 + seed * 78.233) * 0.5
+      const value = (i) =>
+        metric.includes('loss')
+          ? 2.2 * Math.exp(-i / (60 + (seed % 9) * 12)) + 0.08 + noise(i) * 0.06
+          : metric.includes('accuracy')
+            ? 1 - 0.9 * Math.exp(-i / (40 + (seed % 7) * 10)) + noise(i) * 0.02
+            : Math.abs(50 + noise(i) * 40)
+      const last = x.map((_, i) =>
+        metric === 'train/loss' && r === 0 && i === 120 ? 'NaN' : value(i),
+      )
+      const from = query.from ?? -Infinity
+      const to = query.to ?? Infinity
+      const keep = x.map((v, i) => (v >= from && v <= to ? i : -1)).filter((i) => i >= 0)
+      const pick = (list) => keep.map((i) => list[i])
+      out.push({
+        run: name,
+        metric,
+        count: keep.length * 4,
+        not_finite: last.includes('NaN') ? 1 : 0,
+        x: pick(x),
+        x_last: pick(x),
+        min: pick(x.map((_, i) => value(i) - 0.05)),
+        max: pick(x.map((_, i) => value(i) + 0.05)),
+        first: pick(last),
+        last: pick(last),
+        counts: pick(x.map(() => 4)),
+      })
+    }
+  }
+  return out
+}
+
+const page = (items) => ({ items, next_cursor: null })
+
+/** The answers of the made-up server: [status, document]. */
+function answer(method, url, body, world) {
+  const path = url.pathname
+  const is = (pattern) => pattern.exec(path)
+  let m
+  if (path === '/api/v1/server')
+    return [
+      200,
+      {
+        version: '0.1.0',
+        protocol: 1,
+        protocol_min: 1,
+        setup_needed: world.setup,
+        currency: 'EUR',
+      },
+    ]
+  if (path === '/api/v1/sessions' && method === 'POST') {
+    if (body.password !== 'correct horse battery')
+      return [
+        401,
+        { code: 'unauthenticated', message: 'login or password is wrong', request_id: 'abc' },
+      ]
+    world.signedIn = true
+    return [201, world.me]
+  }
+  if (path === '/api/v1/setup') {
+    world.signedIn = true
+    world.setup = false
+    return [201, world.me]
+  }
+  if (!world.signedIn)
+    return [401, { code: 'unauthenticated', message: 'sign in first', request_id: 'abc' }]
+  if (path === '/api/v1/sessions/current') {
+    world.signedIn = false
+    return [204, null]
+  }
+  if (path === '/api/v1/me') return [200, world.me]
+  if (path === '/api/v1/projects') return [200, page(world.empty ? [] : projects)]
+  if (is(/^\/api\/v1\/projects\/speech\/runs$/)) return [200, page([])]
+  if (is(/^\/api\/v1\/projects\/\w+\/runs$/)) {
+    const search = url.searchParams.get('search') ?? ''
+    const state = url.searchParams.get('state')
+    return [
+      200,
+      page(runs.filter((one) => one.name.includes(search) && (!state || one.state === state))),
+    ]
+  }
+  if (is(/metrics\/query$/)) return [200, { x: body.x, exact: true, series: series(body) }]
+  if ((m = is(/^\/api\/v1\/runs\/(\w+)\/metrics$/))) {
+    const names = url.searchParams.get('kind') === 'system' ? systemNames : metricNames
+    return [
+      200,
+      page(
+        names.map((name) => ({
+          name,
+          kind: 'metric',
+          count: 1200,
+          last: 1,
+          last_step: 1200,
+          min: 0,
+          max: 1,
+        })),
+      ),
+    ]
+  }
+  if ((m = is(/^\/api\/v1\/runs\/(\w+)$/))) {
+    const one = runs.find((known) => known.id === m[1])
+    if (!one) return [404, { code: 'not_found', message: 'no such run', request_id: 'abc' }]
+    if (method === 'PATCH') Object.assign(one, body)
+    return [200, detail(one)]
+  }
+  if (path === '/api/v1/jobs')
+    return [
+      200,
+      page(world.empty ? [] : jobs.filter((one) => !url.searchParams.get('open') || !one.ended_at)),
+    ]
+  if ((m = is(/^\/api\/v1\/jobs\/(\w+)\/events$/))) return [200, page(events)]
+  if ((m = is(/^\/api\/v1\/jobs\/(\w+)(\/cancel)?$/))) {
+    const one = jobs.find((known) => known.id === m[1]) ?? jobs[5]
+    if (m[2]) one.state = 'stopping'
+    return [200, one]
+  }
+  if (path === '/api/v1/agents')
+    return [
+      200,
+      page(
+        world.empty
+          ? []
+          : [
+              {
+                id: id('a', 1),
+                name: 'rack1',
+                target: 'default',
+                state: 'online',
+                version: '0.1.0',
+                cpus: 96,
+                memory_bytes: 824633720832,
+                gpus: 0,
+                slots: 8,
+                running: 2,
+                last_seen_at: ago(3000),
+              },
+              {
+                id: id('a', 2),
+                name: 'rack2',
+                target: 'default',
+                state: 'unreachable',
+                version: '0.1.0',
+                cpus: 96,
+                memory_bytes: 824633720832,
+                gpus: 0,
+                slots: 8,
+                running: 0,
+                last_seen_at: ago(15 * minute),
+              },
+            ],
+      ),
+    ]
+  if (path === '/api/v1/targets')
+    return [
+      200,
+      page(
+        world.empty
+          ? []
+          : [
+              {
+                name: 'default',
+                price_hour_micro: 480_000,
+                price_gpu_hour_micro: 0,
+                agent_count: 2,
+                cpus_total: 192,
+                cpus_free: 140,
+                gpus_total: 0,
+                gpus_free: 0,
+              },
+            ],
+      ),
+    ]
+  if (path === '/api/v1/keys' && method === 'POST')
+    return [
+      201,
+      {
+        id: id('k', 9),
+        kind: 'user',
+        name: body.name,
+        key: 'euv_user_kaaaaaaaaaaaj_notarealsecretnotarealsecretnotarealsecret',
+      },
+    ]
+  if (path === '/api/v1/keys')
+    return [
+      200,
+      page(
+        world.empty
+          ? []
+          : [
+              {
+                id: id('k', 1),
+                kind: 'user',
+                name: 'laptop',
+                owner: 'ada',
+                created_at: ago(9000 * minute),
+                expires_at: null,
+                last_used_at: ago(2 * minute),
+              },
+            ],
+      ),
+    ]
+  if (method === 'PUT' && is(/^\/api\/v1\/projects\/[\w-]+$/))
+    return [201, { ...projects[2], name: path.split('/').pop() }]
+  return [404, { code: 'not_found', message: `no answer for ${path}`, request_id: 'abc' }]
+}
+
+function serveFile(path, response) {
+  const known = /^\/(assets\/[\w.-]+|icon\.svg)$/.test(path)
+  const file = known ? join(dist, normalize(path)) : join(dist, 'index.html')
+  response.writeHead(200, {
+    'Content-Type': types[extname(file)] ?? 'application/octet-stream',
+    'Content-Security-Policy': csp,
+    'X-Content-Type-Options': 'nosniff',
+  })
+  response.end(readFileSync(file))
+}
+
+/** Starts on a port of the kernel's choice. `world` may be changed while it runs. */
+export async function fixtureStart(options = {}) {
+  const world = {
+    signedIn: true,
+    setup: false,
+    empty: false,
+    me: {
+      kind: 'session',
+      user: id('u', 1),
+      login: 'ada',
+      admin: true,
+      agent: null,
+      target: null,
+      project: null,
+      run: null,
+      job: null,
+    },
+    ...options,
+  }
+  const streams = new Set()
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url, 'http://127.0.0.1')
+    let text = ''
+    for await (const piece of request) text += piece
+    if (url.pathname === '/api/v1/events') {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      response.write('event: hello\ndata: {}\n\n')
+      streams.add(response)
+      request.on('close', () => streams.delete(response))
+    } else if (/\/console$/.test(url.pathname)) {
+      const all = Buffer.from(log)
+      const from = Number(url.searchParams.get('offset') ?? 0)
+      const part = all.subarray(from, from + Number(url.searchParams.get('limit') ?? all.length))
+      response.writeHead(200, {
+        'Content-Type': 'application/octet-stream',
+        'Euvyra-Offset': from + part.length,
+        'Euvyra-Size': all.length,
+        'Euvyra-Final': '1',
+      })
+      response.end(part)
+    } else if (url.pathname.startsWith('/api/')) {
+      const [status, document] = answer(request.method, url, text ? JSON.parse(text) : {}, world)
+      response.writeHead(status, { 'Content-Type': 'application/json' })
+      response.end(document === null ? undefined : JSON.stringify(document))
+    } else serveFile(url.pathname, response)
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const send = (kind, data) => {
+    for (const stream of streams) stream.write(`event: ${kind}\ndata: ${JSON.stringify(data)}\n\n`)
+  }
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    world,
+    runs,
+    jobs,
+    send,
+    close: () => {
+      for (const s of streams) s.end()
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}

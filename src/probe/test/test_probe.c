@@ -1,0 +1,113 @@
+/* Facts about the probe: pure parsers on texts of /proc, the machine at hand, a stand-in NVML. */
+#include "probe/load.h"
+#include "probe/procfile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void proc_texts_are_parsed(void **state)
+{
+    double a, b;
+    (void)state;
+
+    assert_true(probe_parse_cpu("cpu  10 0 20 60 10 0 0 0 0 0\ncpu0 1 1 1 1\n", &a, &b));
+    assert_true(a == 30 && b == 100);
+    assert_false(probe_parse_cpu("nothing", &a, &b));
+    assert_true(probe_parse_meminfo("MemTotal:   2 kB\nMemAvailable: 1 kB\n", "MemAvailable", &a));
+    assert_true(a == 1024);
+    assert_false(probe_parse_meminfo("MemTotal: 2 kB\n", "MemFree", &a));
+    assert_true(probe_parse_net("Inter-|   Receive  |  Transmit\n face |bytes  packets\n"
+                                "    lo: 5 0 0 0 0 0 0 0 5 0 0 0 0 0 0 0\n"
+                                "  eth0: 100 1 0 0 0 0 0 0 40 1 0 0 0 0 0 0\n"
+                                "  eth1: 1 1 0 0 0 0 0 0 2 1 0 0 0 0 0 0\n",
+                                &a, &b));
+    assert_true(a == 101 && b == 42);
+}
+
+static void fields_end_with_their_line(void **state)
+{
+    char value[16];
+    (void)state;
+
+    assert_true(probe__field("A=1\nNAME=\"x y\"\nB=2\n", "NAME", value, sizeof value));
+    assert_string_equal(value, "x y");
+    assert_true(probe__field("NAME\t: z", "NAME", value, sizeof value));
+    assert_string_equal(value, "z");
+    assert_false(probe__field("NAMES: z", "NAME", value, sizeof value));
+    assert_true(probe__field("K:\n", "K", value, sizeof value));
+    assert_string_equal(value, "");
+}
+
+static void this_machine_has_memory_and_processors(void **state)
+{
+    struct probe_machine machine;
+    (void)state;
+
+    probe_machine_read(&machine, NULL, "/");
+    assert_true(machine.memory_bytes > 0);
+    assert_true(machine.cpu_threads > 0);
+    assert_true(machine.disk_bytes > 0);
+    assert_true(machine.kernel[0] != '\0');
+    assert_int_equal(machine.gpu_count, 0);
+}
+
+static bool has(const struct probe_value *values, size_t count, const char *name, double *ret)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(values[i].name, name) == 0) {
+            *ret = values[i].value;
+            return true;
+        }
+    return false;
+}
+
+static void readings_that_are_missing_are_left_out(void **state)
+{
+    static struct probe_value values[PROBE_VALUES_MAX];
+    struct probe_machine machine;
+    struct nvml *nvml = nvml_open_path(FAKE_NVML);
+    struct probe_load load = {.nvml = nvml, .path = "/"};
+    double value;
+    (void)state;
+
+    assert_non_null(nvml);
+    probe_machine_read(&machine, nvml, "/");
+    assert_int_equal(machine.gpu_count, 2);
+    assert_string_equal(machine.gpus[1].uuid, "GPU-1");
+    assert_string_equal(machine.driver, "570.1");
+    size_t count = probe_load_read(&load, values);
+    assert_false(has(values, count, "cpu.percent", &value)); /* a rate needs two readings */
+    assert_true(has(values, count, "gpu.0.memory_percent", &value) && value == 25);
+    assert_true(has(values, count, "gpu.1.watts", &value) && value == 70.5);
+    assert_false(has(values, count, "gpu.1.memory_percent", &value));
+    assert_false(has(values, count, "gpu.0.celsius", &value));
+    do { /* the kernel counts in ticks of 10 ms */
+        count = probe_load_read(&load, values);
+    } while (!has(values, count, "cpu.percent", &value));
+    assert_true(value >= 0 && value <= 100);
+    nvml_close(nvml);
+}
+
+static void a_machine_without_the_library_has_no_gpus(void **state)
+{
+    (void)state;
+    assert_null(nvml_open_path("/nonexistent/libnvidia-ml.so.1"));
+    nvml_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(proc_texts_are_parsed),
+        cmocka_unit_test(fields_end_with_their_line),
+        cmocka_unit_test(this_machine_has_memory_and_processors),
+        cmocka_unit_test(readings_that_are_missing_are_left_out),
+        cmocka_unit_test(a_machine_without_the_library_has_no_gpus),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

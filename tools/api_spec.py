@@ -299,7 +299,7 @@ HANDLER = re.compile(
 
 
 def handlers_check(operations: list[Operation], sources: list[Path]) -> None:
-    """One handler an operation, one operation a handler. `http_call_*` and `http_dispatch_*` are the frame's."""
+    """One handler an operation and the reverse; `http_call_*`, `http_dispatch_*` are the frame."""
     wanted = {operation.name: operation.name for operation in operations}
     wanted |= {f"{op.name}_prepare": op.name for op in operations if op.prepare}
     found: dict[str, Path] = {}

@@ -79,12 +79,21 @@ def parameter_count(head: str) -> int:
     ]
     if not lists or lists[0] in ("", "void"):
         return 0
-    depth, count = 0, 1
+    parts, depth = [""], 0
     for char in lists[0]:
-        depth += char == "("
-        depth -= char == ")"
-        count += char == "," and depth == 0
-    return count
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return sum(not FRAME_PARAMETER.search(part.strip()) for part in parts)
+
+
+# What every function of a kind carries in the same place does not count (docs/decisions/0001):
+# the error, the outputs, the arena that outputs live in, and the connection or command in front.
+FRAME_PARAMETER = re.compile(
+    r"^struct (err|arena|store|cmd|db|http_call) \*\w+$|\bret_\w+(\[[^\]]*\])*$"
+)
 
 
 def function_name(head: str) -> str:

@@ -13,12 +13,12 @@ struct arena {
     size_t total_bytes; /* over all blocks */
 };
 
-void *arena_alloc(struct arena *arena, size_t bytes);    /* zeroed, aligned to 16 */
+void *arena_alloc(struct arena *arena, size_t bytes); /* zeroed, aligned to 16 */
 void *arena_array(struct arena *arena, size_t count, size_t item_bytes);
-char *arena_text(struct arena *arena, struct str s);     /* NUL-terminated copy */
+char *arena_text(struct arena *arena, struct str s);      /* NUL-terminated copy */
 struct str arena_copy(struct arena *arena, struct str s); /* copy, also NUL-terminated */
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
-void arena_reset(struct arena *arena);                   /* keeps one block */
-void arena_release(struct arena *arena);                 /* accepts a zeroed arena */
+void arena_reset(struct arena *arena);   /* keeps one block */
+void arena_release(struct arena *arena); /* accepts a zeroed arena */
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))

@@ -11,31 +11,31 @@
 
 /*      code                 JSON name              HTTP  exit */
 #define ERR_CODES(X)                                                                               \
-    X(ERR_INVALID,           "invalid",              400,  2)                                      \
-    X(ERR_BAD_JSON,          "bad_json",             400,  2)                                      \
-    X(ERR_BAD_UTF8,          "bad_utf8",             400,  2)                                      \
-    X(ERR_UNKNOWN_FIELD,     "unknown_field",        400,  2)                                      \
-    X(ERR_UNAUTHENTICATED,   "unauthenticated",      401,  77)                                     \
-    X(ERR_FORBIDDEN,         "forbidden",            403,  77)                                     \
-    X(ERR_NOT_FOUND,         "not_found",            404,  4)                                      \
-    X(ERR_METHOD,            "method_not_allowed",   405,  2)                                      \
-    X(ERR_TIMEOUT,           "timeout",              408,  75)                                     \
-    X(ERR_CONFLICT,          "conflict",             409,  5)                                      \
-    X(ERR_FENCED,            "fenced",               409,  5)                                      \
-    X(ERR_WRITER_DIVERGED,   "writer_diverged",      409,  5)                                      \
-    X(ERR_RUN_FINISHED,      "run_finished",         409,  5)                                      \
-    X(ERR_GONE,              "gone",                 410,  4)                                      \
-    X(ERR_TOO_LARGE,         "too_large",            413,  2)                                      \
-    X(ERR_MEDIA_TYPE,        "unsupported_media",    415,  2)                                      \
-    X(ERR_OFFSET,            "wrong_offset",         416,  5)                                      \
-    X(ERR_UNPROCESSABLE,     "unprocessable",        422,  2)                                      \
-    X(ERR_UPGRADE,           "upgrade_required",     426,  76)                                     \
-    X(ERR_LIMIT,             "limit",                429,  75)                                     \
-    X(ERR_HEADER_TOO_LARGE,  "header_too_large",     431,  2)                                      \
-    X(ERR_INTERNAL,          "internal",             500,  70)                                     \
-    X(ERR_UNAVAILABLE,       "unavailable",          503,  69)                                     \
-    X(ERR_DISK_FULL,         "disk_full",            507,  74)                                     \
-    X(ERR_IO,                "io",                   500,  74)
+    X(ERR_INVALID, "invalid", 400, 2)                                                              \
+    X(ERR_BAD_JSON, "bad_json", 400, 2)                                                            \
+    X(ERR_BAD_UTF8, "bad_utf8", 400, 2)                                                            \
+    X(ERR_UNKNOWN_FIELD, "unknown_field", 400, 2)                                                  \
+    X(ERR_UNAUTHENTICATED, "unauthenticated", 401, 77)                                             \
+    X(ERR_FORBIDDEN, "forbidden", 403, 77)                                                         \
+    X(ERR_NOT_FOUND, "not_found", 404, 4)                                                          \
+    X(ERR_METHOD, "method_not_allowed", 405, 2)                                                    \
+    X(ERR_TIMEOUT, "timeout", 408, 75)                                                             \
+    X(ERR_CONFLICT, "conflict", 409, 5)                                                            \
+    X(ERR_FENCED, "fenced", 409, 5)                                                                \
+    X(ERR_WRITER_DIVERGED, "writer_diverged", 409, 5)                                              \
+    X(ERR_RUN_FINISHED, "run_finished", 409, 5)                                                    \
+    X(ERR_GONE, "gone", 410, 4)                                                                    \
+    X(ERR_TOO_LARGE, "too_large", 413, 2)                                                          \
+    X(ERR_MEDIA_TYPE, "unsupported_media", 415, 2)                                                 \
+    X(ERR_OFFSET, "wrong_offset", 416, 5)                                                          \
+    X(ERR_UNPROCESSABLE, "unprocessable", 422, 2)                                                  \
+    X(ERR_UPGRADE, "upgrade_required", 426, 76)                                                    \
+    X(ERR_LIMIT, "limit", 429, 75)                                                                 \
+    X(ERR_HEADER_TOO_LARGE, "header_too_large", 431, 2)                                            \
+    X(ERR_INTERNAL, "internal", 500, 70)                                                           \
+    X(ERR_UNAVAILABLE, "unavailable", 503, 69)                                                     \
+    X(ERR_DISK_FULL, "disk_full", 507, 74)                                                         \
+    X(ERR_IO, "io", 500, 74)
 
 enum err_code {
     OK = 0,
@@ -71,9 +71,9 @@ void err_hint(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Puts "prefix: " before the text. */
 void err_prefix(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
-const char *err_code_name(enum err_code code);   /* "not_found"; "ok" for OK */
-int err_code_http_status(enum err_code code);    /* 200 for OK */
-int err_code_exit(enum err_code code);           /* 0 for OK */
+const char *err_code_name(enum err_code code);      /* "not_found"; "ok" for OK */
+int err_code_http_status(enum err_code code);       /* 200 for OK */
+int err_code_exit(enum err_code code);              /* 0 for OK */
 enum err_code err_code_from_name(const char *name); /* ERR_INTERNAL when unknown */
 
 /* Returns from the calling function when `call` fails. The only macro that returns. An expression,

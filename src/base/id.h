@@ -9,14 +9,14 @@
 
 /*      kind           letter */
 #define ID_KINDS(X)                                                                                \
-    X(ID_AGENT,        'a')                                                                        \
-    X(ID_ATTEMPT,      't')                                                                        \
-    X(ID_JOB,          'j')                                                                        \
-    X(ID_KEY,          'k')                                                                        \
-    X(ID_RUN,          'r')                                                                        \
-    X(ID_USER,         'u')                                                                        \
-    X(ID_SESSION,      's')                                                                        \
-    X(ID_WRITER,       'w')
+    X(ID_AGENT, 'a')                                                                               \
+    X(ID_ATTEMPT, 't')                                                                             \
+    X(ID_JOB, 'j')                                                                                 \
+    X(ID_KEY, 'k')                                                                                 \
+    X(ID_RUN, 'r')                                                                                 \
+    X(ID_USER, 'u')                                                                                \
+    X(ID_SESSION, 's')                                                                             \
+    X(ID_WRITER, 'w')
 
 enum id_kind {
 #define X(kind, letter) kind = letter,

@@ -142,7 +142,7 @@ static bool text_has_control(struct str text, enum text_rule rule)
 }
 
 static void reader_text(struct json_reader *r, json_t *value, const char *name, size_t bytes_max,
-                        enum text_rule rule, struct str *ret)
+                        enum text_rule rule, struct str *ret_text)
 {
     char problem[64];
 
@@ -161,7 +161,7 @@ static void reader_text(struct json_reader *r, json_t *value, const char *name, 
     } else if (text_has_control(text, rule)) {
         reader_fail(r, ERR_INVALID, name, "has control characters");
     } else {
-        *ret = text;
+        *ret_text = text;
     }
 }
 

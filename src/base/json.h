@@ -21,9 +21,9 @@ MUST_CHECK enum err_code json_parse(struct str text, size_t bytes_max, json_t **
 void json_release(json_t **value); /* for CLEANUP: json_decref and NULL */
 
 struct json_reader {
-    json_t *object;      /* borrowed */
-    const char *path;    /* "" at the top, "spec." below; for messages */
-    uint64_t taken[4];   /* one bit a field, in iteration order; at most 256 fields */
+    json_t *object;    /* borrowed */
+    const char *path;  /* "" at the top, "spec." below; for messages */
+    uint64_t taken[4]; /* one bit a field, in iteration order; at most 256 fields */
     struct err *err;
     enum err_code code;
 };
@@ -51,7 +51,7 @@ MUST_CHECK enum err_code json_reader_end(struct json_reader *r);
 /* The writer: commas and quoting are its business. NaN and the infinities become the strings
  * "NaN", "Infinity", "-Infinity". Numbers are the shortest text that reads back the same. */
 struct json_writer {
-    struct buf *out;  /* borrowed */
+    struct buf *out; /* borrowed */
     bool need_comma;
     int depth;
 };
@@ -63,12 +63,12 @@ void json_begin_array(struct json_writer *w);
 void json_end_array(struct json_writer *w);
 void json_put_key(struct json_writer *w, const char *key);
 void json_put_key_str(struct json_writer *w, struct str key);
-void json_put_str(struct json_writer *w, struct str value);  /* invalid UTF-8 becomes U+FFFD */
+void json_put_str(struct json_writer *w, struct str value);   /* invalid UTF-8 becomes U+FFFD */
 void json_put_text(struct json_writer *w, const char *value); /* NULL becomes null */
-void json_put_i64(struct json_writer *w, int64_t value);     /* beyond +-2^53: as a string */
+void json_put_i64(struct json_writer *w, int64_t value);      /* beyond +-2^53: as a string */
 void json_put_f64(struct json_writer *w, double value);
 void json_put_bool(struct json_writer *w, bool value);
 void json_put_null(struct json_writer *w);
-void json_put_time(struct json_writer *w, time_ms at);       /* TIME_NONE becomes null */
-void json_put_raw(struct json_writer *w, struct str json);   /* text that is JSON already */
+void json_put_time(struct json_writer *w, time_ms at);           /* TIME_NONE becomes null */
+void json_put_raw(struct json_writer *w, struct str json);       /* text that is JSON already */
 void json_put_value(struct json_writer *w, const json_t *value); /* a whole jansson value */

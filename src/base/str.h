@@ -13,7 +13,7 @@ struct str {
 
 #define STR(literal) ((struct str){"" literal, sizeof(literal) - 1})
 /* For printf: printf("%.*s", STR_ARG(s)) */
-#define STR_ARG(s)   (int)(s).len, (s).data
+#define STR_ARG(s) (int)(s).len, (s).data
 
 static inline struct str str_from(const char *text)
 {
@@ -33,16 +33,16 @@ static inline bool str_eq_c(struct str a, const char *b)
 }
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
-struct str str_trim(struct str s);                      /* ASCII white space off both ends */
+struct str str_trim(struct str s); /* ASCII white space off both ends */
 /* Cuts at the first `sep`: returns what is before it and moves *rest behind it. False and the
  * whole in *ret_head when there is none (then *rest is empty). */
 bool str_cut(struct str *rest, char sep, struct str *ret_head);
-bool str_to_i64(struct str s, int64_t *ret_value);      /* whole text, decimal, in range */
-bool str_to_f64(struct str s, double *ret_value);       /* whole text, finite, C locale */
+bool str_to_i64(struct str s, int64_t *ret_value); /* whole text, decimal, in range */
+bool str_to_f64(struct str s, double *ret_value);  /* whole text, finite, C locale */
 /* Strict UTF-8 (no surrogates, no overlong forms). *ret_offset: first bad byte. */
 bool str_is_utf8(struct str s, size_t *ret_offset);
 /* Bytes of the strict UTF-8 sequence that begins at `at`; 0 when there is none. */
 size_t str_utf8_len(struct str s, size_t at);
-bool str_has_control(struct str s);                     /* a byte below 0x20, 0x7f, or C1 in UTF-8 */
+bool str_has_control(struct str s); /* a byte below 0x20, 0x7f, or C1 in UTF-8 */
 /* Lower-case DNS label: [a-z0-9]([-a-z0-9]*[a-z0-9])?, at most `len_max`. */
 bool str_is_label(struct str s, size_t len_max);

@@ -1,8 +1,8 @@
 /* Passwords (Argon2id) and access keys.
  *
  * A key is text `euv_<kind>_<public id>_<secret><checksum>`: kind is user, agent, job, service or
- * setup; the public id is an ID_KEY id; the secret is 256 random bits in base62 (43 characters); the
- * checksum is the CRC-32 of all before it in base62 (6 characters), so that a typo or a scanner
+ * setup; the public id is an ID_KEY id; the secret is 256 random bits in base62 (43 characters);
+ * the checksum is the CRC-32 of all before it in base62 (6 characters), so that a typo or a scanner
  * finds out without asking the server. The server keeps SHA-256 of the whole text. */
 #pragma once
 

@@ -5,9 +5,9 @@
 #include "gen/http_routes.h"
 #include "http/http_render.h"
 
-#define MICRO_MAX       9007199254740991
-#define HELD_MAX        10000
-#define TOKEN_LEN       43
+#define MICRO_MAX 9007199254740991
+#define HELD_MAX  10000
+#define TOKEN_LEN 43
 
 enum err_code http_target_list(struct http_call *call, struct err *err)
 {
@@ -19,9 +19,8 @@ enum err_code http_target_list(struct http_call *call, struct err *err)
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
         http_render_target(&call->json, &targets[i]);
-    http_call_page_end(call, count == (size_t)limit
-                                 ? arena_text(&call->arena, targets[count - 1].name)
-                                 : NULL);
+    http_call_page_end(
+        call, count == (size_t)limit ? arena_text(&call->arena, targets[count - 1].name) : NULL);
     return OK;
 }
 

@@ -34,14 +34,14 @@ struct http_call {
     struct arena arena;
     struct principal who;
     struct cmd cmd;
-    bool session_stale;      /* the server writes its last-seen time again */
-    json_t *body;            /* parsed JSON, or NULL */
+    bool session_stale; /* the server writes its last-seen time again */
+    json_t *body;       /* parsed JSON, or NULL */
 
-    struct project project;  /* loaded when the scope names a project, */
-    struct run run;          /* a run */
-    struct job job;          /* or a job */
+    struct project project; /* loaded when the scope names a project, */
+    struct run run;         /* a run */
+    struct job job;         /* or a job */
 
-    void *prepared;          /* what the prepare step made, in the arena */
+    void *prepared; /* what the prepare step made, in the arena */
 
     int status;              /* of the answer, 200 at first */
     struct buf out;          /* its body */
@@ -49,11 +49,11 @@ struct http_call {
     const char *content_type;
     struct http_header headers[HTTP_HEADERS_MAX];
     size_t header_count;
-    int answer_fd;           /* -1, or a file as the body */
+    int answer_fd; /* -1, or a file as the body */
     int64_t answer_fd_bytes;
-    int64_t park_ms;         /* > 0: nothing to say yet; run again when poked, or after this */
-    bool stream;             /* turn it into an event stream */
-    bool close_streams;      /* somebody's rights changed: streams start afresh */
+    int64_t park_ms;    /* > 0: nothing to say yet; run again when poked, or after this */
+    bool stream;        /* turn it into an event stream */
+    bool close_streams; /* somebody's rights changed: streams start afresh */
 };
 
 void http_call_init(struct http_call *call);

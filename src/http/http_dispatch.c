@@ -158,7 +158,9 @@ static uint32_t principal_bit(enum principal_kind kind)
 
 static enum role role_needed(enum http_role role)
 {
-    return role == HTTP_ROLE_OWNER ? ROLE_OWNER : role == HTTP_ROLE_EDITOR ? ROLE_EDITOR : ROLE_VIEWER;
+    return role == HTTP_ROLE_OWNER    ? ROLE_OWNER
+           : role == HTTP_ROLE_EDITOR ? ROLE_EDITOR
+                                      : ROLE_VIEWER;
 }
 
 /* Loads what the scope names; the role is checked on its project. */

@@ -184,9 +184,8 @@ enum err_code http_user_list(struct http_call *call, struct err *err)
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
         http_render_user(&call->json, &users[i]);
-    http_call_page_end(call, count == (size_t)limit
-                                 ? http_call_number_cursor(call, users[count - 1].id.v)
-                                 : NULL);
+    http_call_page_end(
+        call, count == (size_t)limit ? http_call_number_cursor(call, users[count - 1].id.v) : NULL);
     return OK;
 }
 
@@ -238,9 +237,8 @@ enum err_code http_key_list(struct http_call *call, struct err *err)
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
         http_render_key(&call->json, &keys[i]);
-    http_call_page_end(call, count == (size_t)limit
-                                 ? http_call_number_cursor(call, keys[count - 1].id.v)
-                                 : NULL);
+    http_call_page_end(
+        call, count == (size_t)limit ? http_call_number_cursor(call, keys[count - 1].id.v) : NULL);
     return OK;
 }
 

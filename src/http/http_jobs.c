@@ -4,10 +4,10 @@
 #include "http/http_render.h"
 #include "http/http_take.h"
 
-#define ARG_BYTES_MAX  32768
-#define ARG_COUNT_MAX  1000
-#define ENV_COUNT_MAX  200
-#define COUNT_MAX      9007199254740991
+#define ARG_BYTES_MAX 32768
+#define ARG_COUNT_MAX 1000
+#define ENV_COUNT_MAX 200
+#define COUNT_MAX     9007199254740991
 
 static const struct sched_wait *wait_of(const struct sched_wait *waits, size_t count, job_id id)
 {
@@ -26,8 +26,7 @@ static enum err_code render_one(struct http_call *call, const struct job *job, s
     TRY(jobs_attempts(&call->cmd, job->id, &attempts, &attempt_count, err));
     if (job->state == JOB_QUEUED)
         TRY(jobs_waits(&call->cmd, &waits, &wait_count, err));
-    http_render_job(&call->json, job, wait_of(waits, wait_count, job->id), attempts,
-                    attempt_count);
+    http_render_job(&call->json, job, wait_of(waits, wait_count, job->id), attempts, attempt_count);
     return OK;
 }
 
@@ -83,9 +82,10 @@ static void check_env(struct json_reader *r, json_t *env)
     json_t *value;
 
     if (json_object_size(env) > ENV_COUNT_MAX)
-        r->code = err_set_field(r->err, ERR_INVALID, "spec.env", "more than %d variables",
-                                ENV_COUNT_MAX);
-    json_object_foreach (env, name, value) {
+        r->code =
+            err_set_field(r->err, ERR_INVALID, "spec.env", "more than %d variables", ENV_COUNT_MAX);
+    json_object_foreach(env, name, value)
+    {
         if (r->code != OK)
             return;
         if (!env_name_is_valid(name))
@@ -198,9 +198,8 @@ enum err_code http_job_event_list(struct http_call *call, struct err *err)
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
         http_render_job_event(&call->json, &events[i]);
-    http_call_page_end(call, count == (size_t)limit
-                                 ? http_call_number_cursor(call, events[count - 1].seq)
-                                 : NULL);
+    http_call_page_end(
+        call, count == (size_t)limit ? http_call_number_cursor(call, events[count - 1].seq) : NULL);
     return OK;
 }
 

@@ -13,9 +13,8 @@ enum err_code http_project_list(struct http_call *call, struct err *err)
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
         http_render_project(&call->json, &projects[i], call->who.admin);
-    http_call_page_end(call, count == (size_t)limit
-                                 ? arena_text(&call->arena, projects[count - 1].name)
-                                 : NULL);
+    http_call_page_end(
+        call, count == (size_t)limit ? arena_text(&call->arena, projects[count - 1].name) : NULL);
     return OK;
 }
 
@@ -86,9 +85,8 @@ enum err_code http_member_list(struct http_call *call, struct err *err)
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
         render_member(&call->json, &members[i]);
-    http_call_page_end(call, count == (size_t)limit
-                                 ? arena_text(&call->arena, members[count - 1].login)
-                                 : NULL);
+    http_call_page_end(
+        call, count == (size_t)limit ? arena_text(&call->arena, members[count - 1].login) : NULL);
     return OK;
 }
 

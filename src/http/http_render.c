@@ -281,7 +281,15 @@ void http_render_metric(struct json_writer *w, const struct metric_facts *f)
     json_end_object(w);
 }
 
-enum column { COLUMN_X, COLUMN_X_LAST, COLUMN_MIN, COLUMN_MAX, COLUMN_FIRST, COLUMN_LAST, COLUMN_COUNT };
+enum column {
+    COLUMN_X,
+    COLUMN_X_LAST,
+    COLUMN_MIN,
+    COLUMN_MAX,
+    COLUMN_FIRST,
+    COLUMN_LAST,
+    COLUMN_COUNT
+};
 
 static void put_cell(struct json_writer *w, const struct metric_bucket *b, enum column column)
 {

@@ -75,8 +75,8 @@ struct http_route {
     bool audit;
     size_t body_bytes_max; /* 0: no body */
     bool body_to_file;
-    bool body_is_json;     /* else the body is bytes */
-    bool fenced;           /* the key of a fenced attempt may call it for its own run */
+    bool body_is_json; /* else the body is bytes */
+    bool fenced;       /* the key of a fenced attempt may call it for its own run */
     enum http_lane lane;
     const struct http_param *params; /* path parameters first, in the order of the path */
     size_t param_count;

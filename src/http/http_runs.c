@@ -144,8 +144,7 @@ enum err_code http_writer_append(struct http_call *call, struct err *err)
 {
     struct id id = http_call_path_id(call, 1);
     struct writer writer = {0};
-    enum err_code code =
-        ingest_commit(&call->cmd, &call->run, &id, call->prepared, &writer, err);
+    enum err_code code = ingest_commit(&call->cmd, &call->run, &id, call->prepared, &writer, err);
 
     if (code == ERR_OFFSET || code == ERR_WRITER_DIVERGED)
         http_call_header_number(call, "Euvyra-Offset", writer.committed_offset);

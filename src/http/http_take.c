@@ -8,7 +8,8 @@ void http_take_texts(struct json_reader *r, const char *name, const json_t *arra
     for (size_t i = 0; r->code == OK && i < json_array_size(array); i++) {
         const json_t *item = json_array_get(array, i);
         if (!json_is_string(item))
-            r->code = err_set_field(r->err, ERR_INVALID, name, "\"%s\"[%zu] is not a text", name, i);
+            r->code =
+                err_set_field(r->err, ERR_INVALID, name, "\"%s\"[%zu] is not a text", name, i);
         else if (json_string_length(item) > bytes_max)
             r->code = err_set_field(r->err, ERR_INVALID, name,
                                     "\"%s\"[%zu] is longer than %zu bytes", name, i, bytes_max);

@@ -8,4 +8,5 @@
 void http_take_tags(struct json_reader *r, struct arena *arena, struct str *ret_tags);
 /* Checks that each item is a text of at most bytes_max bytes. Sets the reader's
  * error under the name of the field. */
-void http_take_texts(struct json_reader *r, const char *name, const json_t *array, size_t bytes_max);
+void http_take_texts(struct json_reader *r, const char *name, const json_t *array,
+                     size_t bytes_max);

@@ -1,5 +1,5 @@
 /* Users, keys, sessions, roles and the caller of a request. Text lives in the arena that the
- * object was read into. */
+ * object was read into. thread: any */
 #pragma once
 
 #include "base/id.h"
@@ -17,11 +17,11 @@ enum role role_from_name(struct str name);
 
 /*      kind                 name        */
 #define PRINCIPAL_KINDS(X)                                                                         \
-    X(PRINCIPAL_SESSION,     "session")                                                            \
-    X(PRINCIPAL_USER,        "user")                                                               \
-    X(PRINCIPAL_SERVICE,     "service")                                                            \
-    X(PRINCIPAL_JOB,         "job")                                                                \
-    X(PRINCIPAL_AGENT,       "agent")
+    X(PRINCIPAL_SESSION, "session")                                                                \
+    X(PRINCIPAL_USER, "user")                                                                      \
+    X(PRINCIPAL_SERVICE, "service")                                                                \
+    X(PRINCIPAL_JOB, "job")                                                                        \
+    X(PRINCIPAL_AGENT, "agent")
 
 enum principal_kind {
     PRINCIPAL_NOBODY,
@@ -52,10 +52,10 @@ struct access_key {
     attempt_id attempt; /* of job keys */
     project_id project; /* of job keys */
     time_ms created;
-    time_ms expires;    /* TIME_NONE: never */
-    time_ms revoked;    /* TIME_NONE: not */
-    time_ms used;       /* TIME_NONE: never */
-    struct str owner;   /* login or agent name, for lists */
+    time_ms expires;  /* TIME_NONE: never */
+    time_ms revoked;  /* TIME_NONE: not */
+    time_ms used;     /* TIME_NONE: never */
+    struct str owner; /* login or agent name, for lists */
 };
 
 struct session {
@@ -76,11 +76,11 @@ struct principal {
     bool admin;
     agent_id agent;
     attempt_id attempt;
-    project_id project;  /* of a job key */
-    run_id run;          /* of a job key: the job's run */
+    project_id project; /* of a job key */
+    run_id run;         /* of a job key: the job's run */
     job_id job;
     bool attempt_fenced;
-    struct str name;     /* login, agent name or job id: for audit rows */
+    struct str name; /* login, agent name or job id: for audit rows */
     uint8_t session_hash[HASH_BYTES];
 };
 

@@ -1,26 +1,26 @@
-/* Jobs, attempts, targets and agents. */
+/* Jobs, attempts, targets and agents. thread: any */
 #pragma once
 
 #include "model/run.h"
 
 /*      state            name         ended */
 #define JOB_STATES(X)                                                                              \
-    X(JOB_HELD,          "held",      false)                                                       \
-    X(JOB_QUEUED,        "queued",    false)                                                       \
-    X(JOB_OFFERED,       "offered",   false)                                                       \
-    X(JOB_CLAIMED,       "claimed",   false)                                                       \
-    X(JOB_STARTING,      "starting",  false)                                                       \
-    X(JOB_RUNNING,       "running",   false)                                                       \
-    X(JOB_STOPPING,      "stopping",  false)                                                       \
-    X(JOB_SUCCEEDED,     "succeeded", true)                                                        \
-    X(JOB_FAILED,        "failed",    true)                                                        \
-    X(JOB_CANCELLED,     "cancelled", true)
+    X(JOB_HELD, "held", false)                                                                     \
+    X(JOB_QUEUED, "queued", false)                                                                 \
+    X(JOB_OFFERED, "offered", false)                                                               \
+    X(JOB_CLAIMED, "claimed", false)                                                               \
+    X(JOB_STARTING, "starting", false)                                                             \
+    X(JOB_RUNNING, "running", false)                                                               \
+    X(JOB_STOPPING, "stopping", false)                                                             \
+    X(JOB_SUCCEEDED, "succeeded", true)                                                            \
+    X(JOB_FAILED, "failed", true)                                                                  \
+    X(JOB_CANCELLED, "cancelled", true)
 
 enum job_state {
 #define X(state, name, ended) state,
     JOB_STATES(X)
 #undef X
-    JOB_STATE_COUNT
+        JOB_STATE_COUNT
 };
 const char *job_state_name(enum job_state state);
 bool job_state_ended(enum job_state state);
@@ -28,22 +28,22 @@ enum job_state job_state_from_name(struct str name); /* JOB_STATE_COUNT when unk
 
 /* An attempt has the states of its job from `offered` on, and two ends of its own. */
 #define ATTEMPT_STATES(X)                                                                          \
-    X(ATTEMPT_OFFERED,   "offered",   false)                                                       \
-    X(ATTEMPT_CLAIMED,   "claimed",   false)                                                       \
-    X(ATTEMPT_STARTING,  "starting",  false)                                                       \
-    X(ATTEMPT_RUNNING,   "running",   false)                                                       \
-    X(ATTEMPT_STOPPING,  "stopping",  false)                                                       \
+    X(ATTEMPT_OFFERED, "offered", false)                                                           \
+    X(ATTEMPT_CLAIMED, "claimed", false)                                                           \
+    X(ATTEMPT_STARTING, "starting", false)                                                         \
+    X(ATTEMPT_RUNNING, "running", false)                                                           \
+    X(ATTEMPT_STOPPING, "stopping", false)                                                         \
     X(ATTEMPT_SUCCEEDED, "succeeded", true)                                                        \
-    X(ATTEMPT_FAILED,    "failed",    true)                                                        \
+    X(ATTEMPT_FAILED, "failed", true)                                                              \
     X(ATTEMPT_CANCELLED, "cancelled", true)                                                        \
     X(ATTEMPT_PREEMPTED, "preempted", true)                                                        \
-    X(ATTEMPT_LOST,      "lost",      true)
+    X(ATTEMPT_LOST, "lost", true)
 
 enum attempt_state {
 #define X(state, name, ended) state,
     ATTEMPT_STATES(X)
 #undef X
-    ATTEMPT_STATE_COUNT
+        ATTEMPT_STATE_COUNT
 };
 const char *attempt_state_name(enum attempt_state state);
 bool attempt_state_ended(enum attempt_state state);
@@ -52,22 +52,22 @@ enum attempt_state attempt_state_from_name(struct str name);
 /* What happens to a job. Every change of a job is one of these, applied by job_apply alone. */
 #define JOB_EVENTS(X)                                                                              \
     X(JOB_EVENT_SUBMITTED, "submitted")                                                            \
-    X(JOB_EVENT_RELEASED,  "released")                                                             \
-    X(JOB_EVENT_OFFERED,   "offered")                                                              \
+    X(JOB_EVENT_RELEASED, "released")                                                              \
+    X(JOB_EVENT_OFFERED, "offered")                                                                \
     X(JOB_EVENT_WITHDRAWN, "withdrawn")                                                            \
-    X(JOB_EVENT_ACCEPTED,  "accepted")                                                             \
-    X(JOB_EVENT_STARTING,  "starting")                                                             \
-    X(JOB_EVENT_RUNNING,   "running")                                                              \
-    X(JOB_EVENT_CANCEL,    "cancel_asked")                                                         \
-    X(JOB_EVENT_ENDED,     "ended")                                                                \
-    X(JOB_EVENT_LOST,      "lost")                                                                 \
-    X(JOB_EVENT_FINAL,     "record_complete")
+    X(JOB_EVENT_ACCEPTED, "accepted")                                                              \
+    X(JOB_EVENT_STARTING, "starting")                                                              \
+    X(JOB_EVENT_RUNNING, "running")                                                                \
+    X(JOB_EVENT_CANCEL, "cancel_asked")                                                            \
+    X(JOB_EVENT_ENDED, "ended")                                                                    \
+    X(JOB_EVENT_LOST, "lost")                                                                      \
+    X(JOB_EVENT_FINAL, "record_complete")
 
 enum job_event_kind {
 #define X(kind, name) kind,
     JOB_EVENTS(X)
 #undef X
-    JOB_EVENT_COUNT
+        JOB_EVENT_COUNT
 };
 const char *job_event_kind_name(enum job_event_kind kind);
 enum job_event_kind job_event_kind_from_name(struct str name); /* JOB_EVENT_COUNT when unknown */
@@ -87,19 +87,19 @@ struct job {
     struct str owner_login, name;
     enum job_state state;
     int64_t priority;
-    struct str spec;            /* JSON, as validated */
+    struct str spec; /* JSON, as validated */
     struct job_need need;
-    target_id target;           /* 0: any */
+    target_id target; /* 0: any */
     int64_t timeout_s, grace_s;
     int64_t retries, attempt_count;
-    attempt_id attempt;         /* the current one, 0: none */
+    attempt_id attempt; /* the current one, 0: none */
     struct id attempt_public_id;
     time_ms created, queued, started, ended; /* TIME_NONE */
     int64_t run_time_ms, cost_micro, gpu_ms;
     int exit_code, exit_signal; /* EXIT_NONE */
     bool oom, cancel_asked, final;
     struct str reason;
-    int64_t event_count;        /* seq of the newest event */
+    int64_t event_count; /* seq of the newest event */
     uint8_t create_hash[HASH_BYTES];
 };
 
@@ -122,7 +122,7 @@ struct attempt {
     int exit_code, exit_signal;
     bool oom, final;
     struct str reason;
-    int64_t console_start;      /* where it begins in the run's console text */
+    int64_t console_start; /* where it begins in the run's console text */
     int64_t console_bytes;
 };
 
@@ -130,8 +130,8 @@ struct job_event {
     enum job_event_kind kind;
     int64_t seq;
     time_ms at;
-    enum job_state state;       /* after it */
-    struct id attempt;          /* text[0] == 0: none */
+    enum job_state state; /* after it */
+    struct id attempt;    /* text[0] == 0: none */
     struct str actor;
     /* of JOB_EVENT_ENDED */
     int exit_code, exit_signal;
@@ -154,7 +154,7 @@ struct agent {
     target_id target;
     struct str target_name, boot, version, executor;
     int64_t slots, cpus, memory_bytes, gpus;
-    int64_t running;            /* attempts it holds */
+    int64_t running; /* attempts it holds */
     int64_t cpus_used, gpus_used, memory_used;
-    time_ms created, seen;      /* seen: TIME_NONE before its first call */
+    time_ms created, seen; /* seen: TIME_NONE before its first call */
 };

@@ -1,4 +1,4 @@
-/* Metrics: names, points, chunks and answers to chart queries. */
+/* Metrics: names, points, chunks and answers to chart queries. thread: any */
 #pragma once
 
 #include "base/str.h"

@@ -27,10 +27,9 @@ enum role role_from_name(struct str name)
     return ROLE_NONE;
 }
 
-static const char *const principal_kinds[] = {
-    "nobody",
+static const char *const principal_kinds[] = {"nobody",
 #define X(kind, name) name,
-    PRINCIPAL_KINDS(X)
+                                              PRINCIPAL_KINDS(X)
 #undef X
 };
 

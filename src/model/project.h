@@ -11,8 +11,8 @@ struct project {
     project_id id;
     struct str name, title, description;
     time_ms created;
-    enum role role;        /* of the one who asks */
+    enum role role; /* of the one who asks */
     int64_t run_count, running_count;
-    time_ms last_run;      /* TIME_NONE: no run yet */
+    time_ms last_run; /* TIME_NONE: no run yet */
     int64_t cost_micro;
 };

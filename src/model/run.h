@@ -1,27 +1,27 @@
-/* Runs and the logs (writers) they are made of. */
+/* Runs and the logs (writers) they are made of. thread: any */
 #pragma once
 
 #include "model/identity.h"
 
-#define NAME_BYTES_MAX  200
-#define TAG_BYTES_MAX   64
-#define TAG_COUNT_MAX   64
+#define NAME_BYTES_MAX 200
+#define TAG_BYTES_MAX  64
+#define TAG_COUNT_MAX  64
 
 /*      state              name        ended */
 #define RUN_STATES(X)                                                                              \
-    X(RUN_PENDING,         "pending",   false)                                                     \
-    X(RUN_RUNNING,         "running",   false)                                                     \
-    X(RUN_FINISHED,        "finished",  true)                                                      \
-    X(RUN_FAILED,          "failed",    true)                                                      \
-    X(RUN_CRASHED,         "crashed",   true)                                                      \
-    X(RUN_KILLED,          "killed",    true)                                                      \
-    X(RUN_PREEMPTED,       "preempted", true)
+    X(RUN_PENDING, "pending", false)                                                               \
+    X(RUN_RUNNING, "running", false)                                                               \
+    X(RUN_FINISHED, "finished", true)                                                              \
+    X(RUN_FAILED, "failed", true)                                                                  \
+    X(RUN_CRASHED, "crashed", true)                                                                \
+    X(RUN_KILLED, "killed", true)                                                                  \
+    X(RUN_PREEMPTED, "preempted", true)
 
 enum run_state {
 #define X(state, name, ended) state,
     RUN_STATES(X)
 #undef X
-    RUN_STATE_COUNT
+        RUN_STATE_COUNT
 };
 const char *run_state_name(enum run_state state);
 bool run_state_ended(enum run_state state);
@@ -38,15 +38,15 @@ struct run {
     user_id owner;
     struct str owner_login;
     job_id job;
-    struct id job_public_id;   /* text[0] == 0: no job */
+    struct id job_public_id; /* text[0] == 0: no job */
     struct str group, job_type, host, notes, reason;
-    struct str command;        /* JSON array */
-    struct str tags;           /* JSON array */
+    struct str command;         /* JSON array */
+    struct str tags;            /* JSON array */
     struct str config, summary; /* JSON objects; {0} unless asked for */
     int exit_code, exit_signal; /* EXIT_NONE */
     bool oom;
     time_ms created, started, ended, seen; /* TIME_NONE */
-    int64_t cost_micro;        /* -1: no job */
+    int64_t cost_micro;                    /* -1: no job */
     int64_t console_bytes;
     bool console_final;
     uint8_t create_hash[HASH_BYTES]; /* of what it was made with: repeats are recognised */
@@ -54,16 +54,16 @@ struct run {
 
 /*      kind                name     */
 #define RUN_DOCS(X)                                                                                \
-    X(RUN_DOC_CONFIG,       "config")                                                              \
-    X(RUN_DOC_SUMMARY,      "summary")                                                             \
-    X(RUN_DOC_CODE,         "code")                                                                \
-    X(RUN_DOC_MACHINE,      "machine")
+    X(RUN_DOC_CONFIG, "config")                                                                    \
+    X(RUN_DOC_SUMMARY, "summary")                                                                  \
+    X(RUN_DOC_CODE, "code")                                                                        \
+    X(RUN_DOC_MACHINE, "machine")
 
 enum run_doc {
 #define X(kind, name) kind,
     RUN_DOCS(X)
 #undef X
-    RUN_DOC_COUNT
+        RUN_DOC_COUNT
 };
 const char *run_doc_name(enum run_doc kind);
 
@@ -71,14 +71,14 @@ struct writer {
     writer_id id;
     struct id public_id;
     run_id run;
-    struct str kind;           /* trainer, sidecar, exec; "" until its start record came */
+    struct str kind; /* trainer, sidecar, exec; "" until its start record came */
     time_ms started;
-    int64_t committed_offset;  /* on disk */
-    uint32_t committed_crc;    /* CRC-32C of all committed bytes */
-    int64_t applied_offset;    /* decoded into rows */
-    int64_t compacted_offset;  /* rows of metrics up to here lie in chunks */
-    bool fenced;               /* of an attempt that lost its lease: stored, hidden */
-    bool ended;                /* its end record was applied */
+    int64_t committed_offset; /* on disk */
+    uint32_t committed_crc;   /* CRC-32C of all committed bytes */
+    int64_t applied_offset;   /* decoded into rows */
+    int64_t compacted_offset; /* rows of metrics up to here lie in chunks */
+    bool fenced;              /* of an attempt that lost its lease: stored, hidden */
+    bool ended;               /* its end record was applied */
 };
 
 struct log_blob {
@@ -88,8 +88,8 @@ struct log_blob {
 };
 
 struct run_filter {
-    enum run_state state;      /* RUN_STATE_COUNT: any */
-    struct str tag, search;    /* len 0: any */
-    int64_t before_id;         /* paging: ids below; 0: from the newest */
+    enum run_state state;   /* RUN_STATE_COUNT: any */
+    struct str tag, search; /* len 0: any */
+    int64_t before_id;      /* paging: ids below; 0: from the newest */
     int limit;
 };

@@ -108,6 +108,7 @@ static bool is_token(const char *text, size_t len)
     return len > 0;
 }
 
+/* library callback */
 static enum MHD_Result copy_header(void *ctx, enum MHD_ValueKind kind, const char *name,
                                    size_t name_len, const char *value, size_t value_len)
 {

@@ -168,6 +168,7 @@ static enum MHD_Result give_to_user(struct http_exchange *exchange, struct MHD_C
     return answered ? queue_answer(exchange, mhd) : MHD_YES;
 }
 
+/* library callback */
 static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const char *url,
                                  const char *method, const char *version, const char *data,
                                  size_t *data_len, void **request_context)

@@ -75,8 +75,8 @@ enum err_code store_user_list(struct store *store, user_id after, int limit, str
     size_t count = 0;
     bool row = false;
 
-    TRY(db__query(store->db, SQL_USER_LIST, ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)),
-                  &r, err));
+    TRY(db__query(store->db, SQL_USER_LIST,
+                  ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)), &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
         user_read(&r, arena, &users[count++]);
     *ret_users = users;
@@ -179,15 +179,14 @@ enum err_code store_setup_token_clear(struct store *store, struct err *err)
 
 enum err_code store_key_insert(struct store *store, struct access_key *k, struct err *err)
 {
-    return db__insert(
-        store->db, SQL_KEY_INSERT,
-        ARGS(ARG_ID("public_id", &k->public_id),
-             ARG_TEXT("kind", str_from(principal_kind_name(k->kind))),
-             ARG_BYTES("hash", hash_str(k->hash)), ARG_TEXT("name", k->name),
-             ARG_REF("user_id", k->user.v), ARG_REF("agent_id", k->agent.v),
-             ARG_REF("attempt_id", k->attempt.v), ARG_REF("project_id", k->project.v),
-             ARG_I64("created_ms", k->created), ARG_TIME("expires_ms", k->expires)),
-        &k->id.v, err);
+    return db__insert(store->db, SQL_KEY_INSERT,
+                      ARGS(ARG_ID("public_id", &k->public_id),
+                           ARG_TEXT("kind", str_from(principal_kind_name(k->kind))),
+                           ARG_BYTES("hash", hash_str(k->hash)), ARG_TEXT("name", k->name),
+                           ARG_REF("user_id", k->user.v), ARG_REF("agent_id", k->agent.v),
+                           ARG_REF("attempt_id", k->attempt.v), ARG_REF("project_id", k->project.v),
+                           ARG_I64("created_ms", k->created), ARG_TIME("expires_ms", k->expires)),
+                      &k->id.v, err);
 }
 
 static void key_read(const struct db_result *r, struct arena *arena, struct access_key *ret_key)
@@ -297,10 +296,10 @@ enum err_code store_audit_list(struct store *store, int64_t before_seq, int limi
     size_t count = 0;
     bool row = false;
 
-    TRY(db__query(store->db, SQL_AUDIT_LIST,
-                  ARGS(ARG_I64("before_seq", before_seq ? before_seq : INT64_MAX),
-                       ARG_I64("limit", limit)),
-                  &r, err));
+    TRY(db__query(
+        store->db, SQL_AUDIT_LIST,
+        ARGS(ARG_I64("before_seq", before_seq ? before_seq : INT64_MAX), ARG_I64("limit", limit)),
+        &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
         rows[count++] = (struct audit_row){
             .seq = db__i64(&r, 0),

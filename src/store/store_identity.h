@@ -23,12 +23,14 @@ MUST_CHECK enum err_code store_user_password_set(struct store *store, user_id id
 
 MUST_CHECK enum err_code store_session_insert(struct store *store, const struct session *session,
                                               struct err *err);
-MUST_CHECK enum err_code store_session_get(struct store *store, const uint8_t token_hash[HASH_BYTES],
+MUST_CHECK enum err_code store_session_get(struct store *store,
+                                           const uint8_t token_hash[HASH_BYTES],
                                            struct session *ret_session, struct err *err);
-MUST_CHECK enum err_code store_session_seen(struct store *store, const uint8_t token_hash[HASH_BYTES],
-                                            time_ms now, struct err *err);
-MUST_CHECK enum err_code store_session_delete(struct store *store,
-                                              const uint8_t token_hash[HASH_BYTES], struct err *err);
+MUST_CHECK enum err_code store_session_seen(struct store *store,
+                                            const uint8_t token_hash[HASH_BYTES], time_ms now,
+                                            struct err *err);
+MUST_CHECK enum err_code
+store_session_delete(struct store *store, const uint8_t token_hash[HASH_BYTES], struct err *err);
 /* All sessions of the user but this one (all of them when the hash is zeros). */
 MUST_CHECK enum err_code store_session_delete_others(struct store *store, user_id user,
                                                      const uint8_t token_hash[HASH_BYTES],
@@ -45,8 +47,9 @@ MUST_CHECK enum err_code store_setup_token_clear(struct store *store, struct err
 
 MUST_CHECK enum err_code store_key_insert(struct store *store, struct access_key *key,
                                           struct err *err);
-MUST_CHECK enum err_code store_key_get(struct store *store, const struct id *id, struct arena *arena,
-                                       struct access_key *ret_key, struct err *err);
+MUST_CHECK enum err_code store_key_get(struct store *store, const struct id *id,
+                                       struct arena *arena, struct access_key *ret_key,
+                                       struct err *err);
 /* Newest first, ids below `before`; of one user, or of everybody when user is 0. No job keys. */
 MUST_CHECK enum err_code store_key_list(struct store *store, user_id user, key_id before, int limit,
                                         struct arena *arena, struct access_key **ret_keys,

@@ -15,9 +15,10 @@ enum err_code store_job_insert(struct store *store, struct job *j, struct err *e
     return db__insert(
         store->db, SQL_JOB_INSERT,
         ARGS(ARG_ID("public_id", &j->public_id), ARG_I64("project_id", j->project.v),
-             ARG_I64("run_id", j->run.v), ARG_I64("owner_id", j->owner.v), ARG_TEXT("name", j->name),
-             ARG_TEXT("state", str_from(job_state_name(j->state))), ARG_I64("priority", j->priority),
-             ARG_TEXT("spec", j->spec), ARG_I64("cpus", j->need.cpus), ARG_I64("gpus", j->need.gpus),
+             ARG_I64("run_id", j->run.v), ARG_I64("owner_id", j->owner.v),
+             ARG_TEXT("name", j->name), ARG_TEXT("state", str_from(job_state_name(j->state))),
+             ARG_I64("priority", j->priority), ARG_TEXT("spec", j->spec),
+             ARG_I64("cpus", j->need.cpus), ARG_I64("gpus", j->need.gpus),
              ARG_I64("memory_bytes", j->need.memory_bytes), ARG_REF("target_id", j->target.v),
              ARG_I64("timeout_s", j->timeout_s), ARG_I64("grace_s", j->grace_s),
              ARG_I64("retries", j->retries), ARG_I64("created_ms", j->created),
@@ -100,8 +101,7 @@ enum err_code store_job_list(struct store *store, const struct job_filter *f, st
 {
     CLEANUP(db__result_release) struct db_result r = {0};
     struct job *jobs = arena_array(arena, (size_t)f->limit, sizeof *jobs);
-    struct str state =
-        f->state == JOB_STATE_COUNT ? STR("") : str_from(job_state_name(f->state));
+    struct str state = f->state == JOB_STATE_COUNT ? STR("") : str_from(job_state_name(f->state));
     size_t count = 0;
     bool row = false;
 
@@ -125,7 +125,8 @@ enum err_code store_job_put(struct store *store, const struct job *j, const stru
     TRY(db__run(store->db, SQL_JOB_UPDATE,
                 ARGS(ARG_I64("id", j->id.v), ARG_TEXT("state", str_from(job_state_name(j->state))),
                      ARG_BOOL("ended", job_state_ended(j->state)),
-                     ARG_I64("attempt_count", j->attempt_count), ARG_REF("attempt_id", j->attempt.v),
+                     ARG_I64("attempt_count", j->attempt_count),
+                     ARG_REF("attempt_id", j->attempt.v),
                      ARG_ID_OPT("attempt_public_id", &j->attempt_public_id),
                      ARG_TIME("queued_ms", j->queued), ARG_TIME("started_ms", j->started),
                      ARG_TIME("ended_ms", j->ended), ARG_I64("run_time_ms", j->run_time_ms),
@@ -164,10 +165,10 @@ enum err_code store_job_event_list(struct store *store, job_id job, int64_t afte
     size_t count = 0;
     bool row = false;
 
-    TRY(db__query(store->db, SQL_JOB_EVENT_LIST,
-                  ARGS(ARG_I64("job_id", job.v), ARG_I64("after_seq", after_seq),
-                       ARG_I64("limit", limit)),
-                  &r, err));
+    TRY(db__query(
+        store->db, SQL_JOB_EVENT_LIST,
+        ARGS(ARG_I64("job_id", job.v), ARG_I64("after_seq", after_seq), ARG_I64("limit", limit)),
+        &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
         events[count++] = (struct job_event_row){
             .seq = db__i64(&r, 0),
@@ -208,17 +209,17 @@ enum err_code store_job_queue(struct store *store, int limit, struct arena *aren
 
 enum err_code store_attempt_insert(struct store *store, struct attempt *a, struct err *err)
 {
-    return db__insert(
-        store->db, SQL_ATTEMPT_INSERT,
-        ARGS(ARG_ID("public_id", &a->public_id), ARG_I64("job_id", a->job.v),
-             ARG_I64("run_id", a->run.v), ARG_I64("number", a->number),
-             ARG_TEXT("state", str_from(attempt_state_name(a->state))),
-             ARG_I64("agent_id", a->agent.v), ARG_I64("target_id", a->target.v),
-             ARG_BYTES("token_hash", hash_str(a->token_hash)), ARG_I64("offered_ms", a->offered),
-             ARG_I64("price_hour_micro", a->price_hour_micro),
-             ARG_I64("price_gpu_hour_micro", a->price_gpu_hour_micro),
-             ARG_I64("console_start", a->console_start)),
-        &a->id.v, err);
+    return db__insert(store->db, SQL_ATTEMPT_INSERT,
+                      ARGS(ARG_ID("public_id", &a->public_id), ARG_I64("job_id", a->job.v),
+                           ARG_I64("run_id", a->run.v), ARG_I64("number", a->number),
+                           ARG_TEXT("state", str_from(attempt_state_name(a->state))),
+                           ARG_I64("agent_id", a->agent.v), ARG_I64("target_id", a->target.v),
+                           ARG_BYTES("token_hash", hash_str(a->token_hash)),
+                           ARG_I64("offered_ms", a->offered),
+                           ARG_I64("price_hour_micro", a->price_hour_micro),
+                           ARG_I64("price_gpu_hour_micro", a->price_gpu_hour_micro),
+                           ARG_I64("console_start", a->console_start)),
+                      &a->id.v, err);
 }
 
 static void attempt_read(const struct db_result *r, struct arena *arena, struct attempt *ret)
@@ -295,8 +296,8 @@ static enum err_code attempt_one(struct store *store, enum sql_id sql, const str
 enum err_code store_attempt_get(struct store *store, const struct id *id, struct arena *arena,
                                 struct attempt *ret_attempt, struct err *err)
 {
-    enum err_code code = attempt_one(store, SQL_ATTEMPT_BY_PUBLIC_ID,
-                                     ARGS(ARG_ID("public_id", id)), arena, ret_attempt);
+    enum err_code code = attempt_one(store, SQL_ATTEMPT_BY_PUBLIC_ID, ARGS(ARG_ID("public_id", id)),
+                                     arena, ret_attempt);
     return code == OK ? OK : err_set(err, code, "attempt %s not found", id->text);
 }
 
@@ -322,10 +323,10 @@ enum err_code store_attempt_open(struct store *store, agent_id agent, attempt_id
                                  struct arena *arena, struct attempt **ret_attempts,
                                  size_t *ret_count, struct err *err)
 {
-    enum err_code code = attempt_many(store, SQL_ATTEMPT_LIST_OPEN,
-                                      ARGS(ARG_I64("agent_id", agent.v),
-                                           ARG_I64("after_id", after.v), ARG_I64("limit", limit)),
-                                      limit, arena, ret_attempts, ret_count);
+    enum err_code code = attempt_many(
+        store, SQL_ATTEMPT_LIST_OPEN,
+        ARGS(ARG_I64("agent_id", agent.v), ARG_I64("after_id", after.v), ARG_I64("limit", limit)),
+        limit, arena, ret_attempts, ret_count);
     return code == OK ? OK : err_set(err, code, "the attempts cannot be read");
 }
 

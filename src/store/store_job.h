@@ -5,17 +5,17 @@
 #include "store/store.h"
 
 MUST_CHECK enum err_code store_job_insert(struct store *store, struct job *job, struct err *err);
-MUST_CHECK enum err_code store_job_get(struct store *store, const struct id *id, struct arena *arena,
-                                       struct job *ret_job, struct err *err);
+MUST_CHECK enum err_code store_job_get(struct store *store, const struct id *id,
+                                       struct arena *arena, struct job *ret_job, struct err *err);
 MUST_CHECK enum err_code store_job_by_id(struct store *store, job_id id, struct arena *arena,
                                          struct job *ret_job, struct err *err);
 struct job_filter {
-    user_id user;        /* sees the projects it is a member of */
-    bool everything;     /* administrators */
-    struct str project;  /* len 0: all */
+    user_id user;         /* sees the projects it is a member of */
+    bool everything;      /* administrators */
+    struct str project;   /* len 0: all */
     enum job_state state; /* JOB_STATE_COUNT: any */
-    bool open;           /* only jobs that have not ended */
-    int64_t before_id;   /* paging; 0: from the newest */
+    bool open;            /* only jobs that have not ended */
+    int64_t before_id;    /* paging; 0: from the newest */
     int limit;
 };
 MUST_CHECK enum err_code store_job_list(struct store *store, const struct job_filter *filter,
@@ -43,16 +43,16 @@ MUST_CHECK enum err_code store_job_event_list(struct store *store, job_id job, i
 
 /* Waiting jobs by rank: only id, priority, queued, need and target are filled. */
 MUST_CHECK enum err_code store_job_queue(struct store *store, int limit, struct arena *arena,
-                                         struct job **ret_jobs, size_t *ret_count,
-                                         struct err *err);
+                                         struct job **ret_jobs, size_t *ret_count, struct err *err);
 
 MUST_CHECK enum err_code store_attempt_insert(struct store *store, struct attempt *attempt,
                                               struct err *err);
 MUST_CHECK enum err_code store_attempt_get(struct store *store, const struct id *id,
                                            struct arena *arena, struct attempt *ret_attempt,
                                            struct err *err);
-MUST_CHECK enum err_code store_attempt_by_id(struct store *store, attempt_id id, struct arena *arena,
-                                             struct attempt *ret_attempt, struct err *err);
+MUST_CHECK enum err_code store_attempt_by_id(struct store *store, attempt_id id,
+                                             struct arena *arena, struct attempt *ret_attempt,
+                                             struct err *err);
 MUST_CHECK enum err_code store_attempt_list(struct store *store, job_id job, struct arena *arena,
                                             struct attempt **ret_attempts, size_t *ret_count,
                                             struct err *err);

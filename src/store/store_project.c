@@ -112,8 +112,8 @@ enum err_code store_member_role(struct store *store, project_id project, user_id
     return OK;
 }
 
-enum err_code store_member_set(struct store *store, project_id project, user_id user, enum role role,
-                               struct err *err)
+enum err_code store_member_set(struct store *store, project_id project, user_id user,
+                               enum role role, struct err *err)
 {
     return db__run(store->db, SQL_MEMBER_SET,
                    ARGS(ARG_I64("project_id", project.v), ARG_I64("user_id", user.v),
@@ -128,9 +128,9 @@ enum err_code store_member_delete(struct store *store, project_id project, user_
                    ARGS(ARG_I64("project_id", project.v), ARG_I64("user_id", user.v)), NULL, err);
 }
 
-enum err_code store_member_list(struct store *store, project_id project, struct str after, int limit,
-                                struct arena *arena, struct member **ret_members, size_t *ret_count,
-                                struct err *err)
+enum err_code store_member_list(struct store *store, project_id project, struct str after,
+                                int limit, struct arena *arena, struct member **ret_members,
+                                size_t *ret_count, struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
     struct member *members = arena_array(arena, (size_t)limit, sizeof *members);
@@ -142,8 +142,8 @@ enum err_code store_member_list(struct store *store, project_id project, struct 
                        ARG_I64("limit", limit)),
                   &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
-        members[count++] = (struct member){
-            .login = db__text(&r, 0, arena), .role = role_from_name(db__view(&r, 1))};
+        members[count++] = (struct member){.login = db__text(&r, 0, arena),
+                                           .role = role_from_name(db__view(&r, 1))};
     *ret_members = members;
     *ret_count = count;
     return OK;

@@ -6,8 +6,9 @@
 
 MUST_CHECK enum err_code store_project_insert(struct store *store, struct project *project,
                                               struct err *err);
-MUST_CHECK enum err_code store_project_get(struct store *store, struct str name, struct arena *arena,
-                                           struct project *ret_project, struct err *err);
+MUST_CHECK enum err_code store_project_get(struct store *store, struct str name,
+                                           struct arena *arena, struct project *ret_project,
+                                           struct err *err);
 /* Fills run_count, running_count, last_run and cost_micro. */
 MUST_CHECK enum err_code store_project_numbers(struct store *store, struct project *project,
                                                struct err *err);
@@ -28,8 +29,8 @@ MUST_CHECK enum err_code store_member_set(struct store *store, project_id projec
                                           enum role role, struct err *err);
 MUST_CHECK enum err_code store_member_delete(struct store *store, project_id project, user_id user,
                                              struct err *err);
-MUST_CHECK enum err_code store_member_list(struct store *store, project_id project, struct str after,
-                                           int limit, struct arena *arena,
+MUST_CHECK enum err_code store_member_list(struct store *store, project_id project,
+                                           struct str after, int limit, struct arena *arena,
                                            struct member **ret_members, size_t *ret_count,
                                            struct err *err);
 MUST_CHECK enum err_code store_member_owner_count(struct store *store, project_id project,

@@ -111,17 +111,16 @@ enum err_code store_run_list(struct store *store, project_id project,
 
     if (tag.len) /* tags are a JSON array of strings: look for the quoted one */
         tag = str_from(arena_printf(arena, "\"%.*s\"", STR_ARG(tag)));
-    TRY(db__query(
-        store->db, SQL_RUN_LIST,
-        ARGS(ARG_I64("project_id", project.v),
-             ARG_I64("before_id", filter->before_id ? filter->before_id : INT64_MAX),
-             ARG_TEXT("state", filter->state == RUN_STATE_COUNT
-                                   ? STR("")
-                                   : str_from(run_state_name(filter->state))),
-             ARG_TEXT("tag_like", like_part(arena, tag, false)),
-             ARG_TEXT("search_like", like_part(arena, filter->search, true)),
-             ARG_I64("limit", filter->limit)),
-        &r, err));
+    TRY(db__query(store->db, SQL_RUN_LIST,
+                  ARGS(ARG_I64("project_id", project.v),
+                       ARG_I64("before_id", filter->before_id ? filter->before_id : INT64_MAX),
+                       ARG_TEXT("state", filter->state == RUN_STATE_COUNT
+                                             ? STR("")
+                                             : str_from(run_state_name(filter->state))),
+                       ARG_TEXT("tag_like", like_part(arena, tag, false)),
+                       ARG_TEXT("search_like", like_part(arena, filter->search, true)),
+                       ARG_I64("limit", filter->limit)),
+                  &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
         run_read(&r, arena, &runs[count]);
         runs[count].config = db__text(&r, 27, arena);
@@ -134,18 +133,17 @@ enum err_code store_run_list(struct store *store, project_id project,
 
 enum err_code store_run_put(struct store *store, const struct run *run, struct err *err)
 {
-    return db__run(
-        store->db, SQL_RUN_UPDATE,
-        ARGS(ARG_I64("id", run->id.v), ARG_TEXT("name", run->name),
-             ARG_TEXT("state", str_from(run_state_name(run->state))),
-             ARG_TEXT("run_group", run->group), ARG_TEXT("job_type", run->job_type),
-             ARG_TEXT("host", run->host), ARG_TEXT("notes", run->notes),
-             ARG_TEXT("tags", run->tags), ARG_TEXT("command", run->command),
-             ARG_TEXT("reason", run->reason), ARG_EXIT("exit_code", run->exit_code),
-             ARG_EXIT("exit_signal", run->exit_signal), ARG_BOOL("oom", run->oom),
-             ARG_TIME("started_ms", run->started), ARG_TIME("ended_ms", run->ended),
-             ARG_TIME("seen_ms", run->seen), ARG_EXIT("cost_micro", run->cost_micro)),
-        NULL, err);
+    return db__run(store->db, SQL_RUN_UPDATE,
+                   ARGS(ARG_I64("id", run->id.v), ARG_TEXT("name", run->name),
+                        ARG_TEXT("state", str_from(run_state_name(run->state))),
+                        ARG_TEXT("run_group", run->group), ARG_TEXT("job_type", run->job_type),
+                        ARG_TEXT("host", run->host), ARG_TEXT("notes", run->notes),
+                        ARG_TEXT("tags", run->tags), ARG_TEXT("command", run->command),
+                        ARG_TEXT("reason", run->reason), ARG_EXIT("exit_code", run->exit_code),
+                        ARG_EXIT("exit_signal", run->exit_signal), ARG_BOOL("oom", run->oom),
+                        ARG_TIME("started_ms", run->started), ARG_TIME("ended_ms", run->ended),
+                        ARG_TIME("seen_ms", run->seen), ARG_EXIT("cost_micro", run->cost_micro)),
+                   NULL, err);
 }
 
 enum err_code store_run_silent(struct store *store, time_ms seen_before, int limit, run_id *ret_ids,
@@ -212,8 +210,8 @@ enum err_code store_run_doc_set(struct store *store, run_id run, enum run_doc ki
                    NULL, err);
 }
 
-enum err_code store_run_file_set(struct store *store, run_id run, struct str path, struct str detail,
-                                 struct err *err)
+enum err_code store_run_file_set(struct store *store, run_id run, struct str path,
+                                 struct str detail, struct err *err)
 {
     return db__run(
         store->db, SQL_RUN_FILE_SET,

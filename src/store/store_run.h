@@ -8,8 +8,8 @@
 #define CONSOLE_READ_BYTES_MAX 1048576
 
 MUST_CHECK enum err_code store_run_insert(struct store *store, struct run *run, struct err *err);
-MUST_CHECK enum err_code store_run_get(struct store *store, const struct id *id, struct arena *arena,
-                                       struct run *ret_run, struct err *err);
+MUST_CHECK enum err_code store_run_get(struct store *store, const struct id *id,
+                                       struct arena *arena, struct run *ret_run, struct err *err);
 MUST_CHECK enum err_code store_run_by_id(struct store *store, run_id id, struct arena *arena,
                                          struct run *ret_run, struct err *err);
 /* Newest first, with config and summary. */

@@ -64,7 +64,9 @@ def small() -> Node:
 def handlers(folder: Path, *names: str) -> Path:
     folder.mkdir()
     text = "".join(
-        f"enum err_code http_{name}(struct http_call *call, struct err *err)\n{{\n    return OK;\n}}\n" for name in names
+        f"enum err_code http_{name}(struct http_call *call, struct err *err)\n"
+        "{\n    return OK;\n}\n"
+        for name in names
     )
     (folder / "all.c").write_text('#include "gen/http_routes.h"\n' + text)
     return folder

@@ -8,8 +8,8 @@ MUST_CHECK enum err_code artifacts_file_store(struct cmd *cmd, int fd, int64_t b
                                               struct str digest, struct err *err);
 /* Makes a stored file the project's. thread: command */
 MUST_CHECK enum err_code artifacts_file_publish(struct cmd *cmd, project_id project,
-                                                struct str digest, int64_t bytes,
-                                                bool *ret_created, struct err *err);
+                                                struct str digest, int64_t bytes, bool *ret_created,
+                                                struct err *err);
 /* ERR_NOT_FOUND when this project has no such file. may block: worker only */
 MUST_CHECK enum err_code artifacts_file_open(struct cmd *cmd, project_id project, struct str digest,
                                              int *ret_fd, int64_t *ret_bytes, struct err *err);

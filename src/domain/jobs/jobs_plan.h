@@ -1,4 +1,5 @@
-/* What the world should look like for a job in its state: pure, may be asked again and again. */
+/* What the world should look like for a job in its state: pure, may be asked again and again.
+ * thread: any */
 #pragma once
 
 #include "model/job.h"

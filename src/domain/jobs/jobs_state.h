@@ -1,5 +1,6 @@
 /* The life of a job as a table: which event may happen in which state, and what becomes of the
- * job. Pure: no I/O, no clock; the time comes in the event. The simulator runs this code too. */
+ * job. Pure: no I/O, no clock; the time comes in the event. The simulator runs this code too.
+ * thread: any */
 #pragma once
 
 #include "base/arena.h"

@@ -304,3 +304,8 @@ enum err_code json_reader_end(struct json_reader *r)
     }
     return r->code;
 }
+
+enum err_code json_reader_end_open(const struct json_reader *r)
+{
+    return r->code;
+}

@@ -47,6 +47,8 @@ void json_take_array_opt(struct json_reader *r, const char *name, size_t count_m
 void json_take_any_opt(struct json_reader *r, const char *name, json_t **ret);
 /* The first error, or ERR_UNKNOWN_FIELD that names a field nobody took. */
 MUST_CHECK enum err_code json_reader_end(struct json_reader *r);
+/* The first error; unknown fields are welcome: for answers of a server that may be newer. */
+MUST_CHECK enum err_code json_reader_end_open(const struct json_reader *r);
 
 /* The writer: commas and quoting are its business. NaN and the infinities become the strings
  * "NaN", "Infinity", "-Infinity". Numbers are the shortest text that reads back the same. */

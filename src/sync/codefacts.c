@@ -1,0 +1,236 @@
+/* Git is asked through its program, without locks and without the hooks that a configuration could
+ * name; a diff is hashed as it streams by. Packages are read off the names of their metadata
+ * folders, which is what Python itself goes by. */
+#include "sync/codefacts.h"
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "crypto/digest.h"
+#include "runlog/redact.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GIT_WAIT_MS    10000
+#define PACKAGES_MAX   5000
+#define GIT_TEXT_BYTES 4096
+
+struct git {
+    const char *cwd;
+    char *text; /* first bytes of the output, or NULL */
+    size_t text_bytes;
+    struct sha256_state *hash; /* of all of it, or NULL */
+    uint64_t total;
+};
+
+static void git_take(struct git *git, const char *data, size_t len)
+{
+    if (git->hash != NULL)
+        sha256_add(git->hash, data, len);
+    if (git->text != NULL && git->total < git->text_bytes - 1) {
+        size_t room = git->text_bytes - 1 - (size_t)git->total;
+        size_t part = MIN(room, len);
+        memcpy(git->text + git->total, data, part);
+        git->text[git->total + part] = '\0';
+    }
+    git->total += len;
+}
+
+/* Reads until the end of the output or the deadline. */
+static bool git_read(struct git *git, int fd, int64_t deadline_ms)
+{
+    char data[16384];
+
+    for (;;) {
+        int64_t left = deadline_ms - clock_mono_ms();
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        if (left <= 0 || poll(&wait, 1, (int)left) <= 0)
+            return false;
+        ssize_t n = read(fd, data, sizeof data);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0;
+        git_take(git, data, (size_t)n);
+    }
+}
+
+/* Runs git with the words of `args` (NULL-terminated, at most 8). True when it ended with 0. */
+static bool git_run(struct git *git, const char *const *args)
+{
+    const char *argv[20] = {"git",   "--no-optional-locks", "-c", "core.fsmonitor=false", "-C",
+                            git->cwd};
+    struct process process;
+    struct process_end end = {0};
+    int fds[2];
+    size_t n = 6;
+
+    for (size_t i = 0; args[i] != NULL && n < ARRAY_LEN(argv) - 1; i++)
+        argv[n++] = args[i];
+    if (git->text != NULL)
+        git->text[0] = '\0';
+    git->total = 0;
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return false;
+    enum err_code code = process_start(&process,
+                                       &(struct process_options){
+                                           .argv = argv,
+                                           .stdin_fd = -1,
+                                           .stdout_fd = fds[1],
+                                           .stderr_fd = -1,
+                                           .new_group = true,
+                                           .extra_fd = -1,
+                                       },
+                                       NULL);
+    close(fds[1]);
+    bool ok = code == OK && git_read(git, fds[0], clock_mono_ms() + GIT_WAIT_MS);
+    close(fds[0]);
+    if (code != OK)
+        return false;
+    if (!ok)
+        (void)process_signal_group(&process, SIGKILL);
+    (void)process_wait(&process, -1, &end); /* it has closed its output or was killed */
+    if (git->text != NULL) {
+        size_t len = strlen(git->text);
+        while (len > 0 && (git->text[len - 1] == '\n' || git->text[len - 1] == ' '))
+            git->text[--len] = '\0';
+    }
+    return ok && !end.signaled && end.code == 0;
+}
+
+static void put_git_text(struct json_writer *w, struct git *git, const char *key,
+                         const char *const *args)
+{
+    char clean[RUNLOG_REDACTED_BYTES_MAX(GIT_TEXT_BYTES)];
+    uint32_t count = 0;
+
+    if (!git_run(git, args) || git->text[0] == '\0')
+        return;
+    json_put_key(w, key);
+    json_put_str(w, str_n(clean, runlog_redact_text(git->text, strlen(git->text), clean, &count)));
+}
+
+static void put_git_diff(struct json_writer *w, const char *cwd)
+{
+    struct git git = {.cwd = cwd, .hash = sha256_new()};
+    uint8_t digest[SHA256_BYTES];
+    char text[SHA256_HEX_BYTES];
+    bool ok = git_run(&git, (const char *const[]){"diff", "--no-ext-diff", "--no-textconv",
+                                                  "--binary", "HEAD", NULL});
+
+    sha256_finish(git.hash, digest);
+    if (!ok)
+        return;
+    json_put_key(w, "dirty");
+    json_put_bool(w, git.total > 0);
+    if (git.total > 0) {
+        hex_encode(digest, sizeof digest, text);
+        json_put_key(w, "diff_sha256");
+        json_put_text(w, text);
+    }
+}
+
+static void put_git(struct json_writer *w, const char *cwd)
+{
+    char text[GIT_TEXT_BYTES];
+    struct git git = {.cwd = cwd, .text = text, .text_bytes = sizeof text};
+
+    if (!git_run(&git, (const char *const[]){"rev-parse", "--verify", "-q", "HEAD", NULL}))
+        return; /* no git, no repository, or no commit yet */
+    json_put_key(w, "git");
+    json_begin_object(w);
+    json_put_key(w, "commit");
+    json_put_text(w, text);
+    put_git_text(w, &git, "branch",
+                 (const char *const[]){"symbolic-ref", "-q", "--short", "HEAD", NULL});
+    put_git_text(w, &git, "remote", (const char *const[]){"remote", "get-url", "origin", NULL});
+    put_git_diff(w, cwd);
+    json_end_object(w);
+}
+
+/* "numpy-2.4.6.dist-info" is numpy at 2.4.6. */
+static bool put_package(struct json_writer *w, const char *entry)
+{
+    static const char *const endings[] = {".dist-info", ".egg-info"};
+    struct str name = str_from(entry);
+
+    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+        struct str ending = str_from(endings[i]);
+        if (!str_ends(name, ending))
+            continue;
+        name.len -= ending.len;
+        struct str version = name, head;
+        if (!str_cut(&version, '-', &head) || head.len == 0)
+            return false;
+        struct str rest = version, first;
+        if (str_cut(&rest, '-', &first)) /* "name-1.0-py3.11" of old tools */
+            version = first;
+        json_put_key_str(w, head);
+        json_put_str(w, version);
+        return true;
+    }
+    return false;
+}
+
+static void put_packages(struct json_writer *w, const char *folders)
+{
+    struct str rest = str_from(folders), folder;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct map seen;
+    int count = 0;
+
+    map_init(&seen, PACKAGES_MAX);
+    json_put_key(w, "packages");
+    json_begin_object(w);
+    for (bool more = true; more && count < PACKAGES_MAX;) {
+        more = str_cut(&rest, ':', &folder);
+        DIR *dir = folder.len > 0 ? opendir(arena_text(&arena, folder)) : NULL;
+        struct dirent *entry;
+        while (dir != NULL && (entry = readdir(dir)) != NULL && count < PACKAGES_MAX) {
+            /* The first folder wins, as in Python. */
+            struct str name = str_from(entry->d_name), head;
+            (void)str_cut(&name, '-', &head);
+            if (map_get(&seen, head) == NULL && put_package(w, entry->d_name)) {
+                (void)map_put(&seen, head, &seen); /* full: only a double may slip in */
+                count++;
+            }
+        }
+        if (dir != NULL)
+            closedir(dir);
+    }
+    json_end_object(w);
+    map_release(&seen);
+}
+
+void code_facts_write(const char *cwd, struct buf *out)
+{
+    const char *python = getenv("EUVYRA_PYTHON"), *program = getenv("EUVYRA_PROGRAM");
+    const char *folders = getenv("EUVYRA_PYTHON_PATH");
+    struct json_writer w;
+
+    json_writer_init(&w, out);
+    json_begin_object(&w);
+    put_git(&w, cwd);
+    if (python != NULL) {
+        json_put_key(&w, "python");
+        json_put_text(&w, python);
+    }
+    if (program != NULL) {
+        json_put_key(&w, "program");
+        json_put_text(&w, program);
+    }
+    if (folders != NULL)
+        put_packages(&w, folders);
+    json_end_object(&w);
+}

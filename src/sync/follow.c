@@ -1,0 +1,201 @@
+/* The sidecar. One thread watches, samples and flushes, a tick a second; the sender uploads. The
+ * tricky part is the order at the end: look once more, write what we know ourselves, close our own
+ * log, and only then tell the sender that nothing more will come. */
+#include "sync/follow.h"
+
+#include "base/log.h"
+#include "sync/codefacts.h"
+#include "sync/recorder.h"
+#include "sync/sender.h"
+#include "sync/watch.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TICK_MS        1000
+#define SAMPLE_MS      10000
+#define CODE_BYTES_MAX (1024u * 1024u)
+#define PATIENCE_MS    (24ll * 3600 * 1000)
+#define ABORT_WAIT_MS  5000
+
+struct sidecar {
+    const struct sync_follow_options *options;
+    struct run_folder folder;
+    struct recorder recorder;
+    struct watch watch;
+    struct probe_load load;
+    struct nvml *nvml;
+    struct sender *sender; /* NULL: offline */
+    char cwd[PATH_MAX];    /* of the trainer at its start: where its code lies */
+    int signal_fd;
+    int lock_fd;
+};
+
+/* Leaves the caller's session, terminal and descriptors. 0 in the process that goes on, 1 in the
+ * one that returns. */
+static enum err_code detach(int *ret_is_parent, struct err *err)
+{
+    pid_t pid = fork();
+
+    if (pid < 0)
+        return err_set_errno(err, ERR_IO, errno, "fork");
+    *ret_is_parent = pid > 0;
+    if (pid > 0)
+        return OK;
+    (void)setsid(); /* fails only where we lead a session already */
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0) {
+        (void)dup2(null, STDIN_FILENO);
+        (void)dup2(null, STDOUT_FILENO);
+    }
+    (void)close_range(3, ~0u, 0);
+    return OK;
+}
+
+static void look(struct sidecar *s)
+{
+    struct err err;
+
+    if (watch_look(&s->watch, &err) != OK)
+        log_warn("sync.watch", "error", err.text);
+}
+
+static void sample(struct sidecar *s)
+{
+    static const size_t value_bytes = sizeof(struct probe_value);
+    struct probe_value *values = malloc(PROBE_VALUES_MAX * value_bytes);
+
+    if (values == NULL)
+        return;
+    s->load.pid = watch_first_pid(&s->watch);
+    recorder_system(&s->recorder, values, probe_load_read(&s->load, values));
+    recorder_heartbeat(&s->recorder);
+    free(values);
+}
+
+/* Once, at the start; git may take a while in a large tree, so the first sample comes before it. */
+static void record_facts(struct sidecar *s)
+{
+    CLEANUP(buf_release) struct buf code = {0};
+    struct probe_machine machine;
+
+    probe_machine_read(&machine, s->nvml, s->folder.path);
+    recorder_machine(&s->recorder, &machine);
+    buf_init(&code, CODE_BYTES_MAX);
+    code_facts_write(s->cwd, &code);
+    if (!code.full)
+        recorder_json(&s->recorder, RUNLOG_CODE, buf_str(&code));
+}
+
+/* Until every process of the run has ended, or a signal says to stop. Returns that signal or 0. */
+static int watch_loop(struct sidecar *s)
+{
+    int64_t next_sample_ms = 0;
+    bool has_facts = false;
+
+    for (;;) {
+        look(s);
+        if (clock_mono_ms() >= next_sample_ms) {
+            sample(s);
+            next_sample_ms = clock_mono_ms() + SAMPLE_MS;
+        }
+        if (!has_facts)
+            record_facts(s);
+        has_facts = true;
+        if (watch_all_ended(&s->watch))
+            return 0;
+        int signal_number = signals_wait(s->signal_fd, TICK_MS);
+        if (signal_number != 0)
+            return signal_number;
+    }
+}
+
+static enum err_code finish(struct sidecar *s, int signal_number, struct err *err)
+{
+    look(s); /* flushes the last second */
+    sample(s);
+    recorder_close(&s->recorder);
+    look(s);
+    if (s->sender == NULL)
+        return OK;
+    sender_finish(s->sender);
+    while (!sender_wait(s->sender, TICK_MS)) {
+        if (signal_number == 0)
+            signal_number = signals_wait(s->signal_fd, 0);
+        if (signal_number == 0)
+            continue;
+        /* Somebody wants us gone: one short chance to get the rest out. */
+        if (!sender_wait(s->sender, ABORT_WAIT_MS))
+            sender_abort(s->sender);
+        (void)sender_wait(s->sender, -1);
+    }
+    return sender_free(&s->sender, err);
+}
+
+static enum err_code sidecar_run(struct sidecar *s, struct err *err)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
+
+    TRY(signals_open(signals, &s->signal_fd, err));
+    TRY(recorder_open(&s->recorder, &s->folder, "sidecar", NULL, err));
+    s->nvml = nvml_open();
+    s->load = (struct probe_load){.nvml = s->nvml, .path = s->folder.path};
+    watch_init(&s->watch, &s->folder);
+    enum err_code code = OK;
+    if (!s->folder.is_offline)
+        code = sender_start(
+            &s->sender,
+            &(struct sender_options){
+                .folder = &s->folder,
+                .server = &s->options->server,
+                .patience_ms = s->options->patience_ms > 0 ? s->options->patience_ms : PATIENCE_MS,
+            },
+            err);
+    if (code == OK)
+        code = finish(s, watch_loop(s), err);
+    else
+        recorder_close(&s->recorder);
+    watch_release(&s->watch);
+    nvml_close(s->nvml);
+    return code;
+}
+
+enum err_code sync_follow(const struct sync_follow_options *options, struct err *err)
+{
+    struct sidecar s = {
+        .options = options, .folder = {.dir_fd = -1}, .signal_fd = -1, .lock_fd = -1};
+    char lock[PATH_MAX + 16];
+    int is_parent = 0;
+
+    TRY(run_folder_open(options->dir, &s.folder, err));
+    run_folder_close(&s.folder); /* it is sound; detaching closes every descriptor */
+    if (getcwd(s.cwd, sizeof s.cwd) == NULL)
+        s.cwd[0] = '\0';
+    if (options->detach) {
+        TRY(detach(&is_parent, err));
+        if (is_parent)
+            return OK;
+    }
+    /* No folder of somebody else is kept busy by us. */
+    char folder[PATH_MAX];
+    (void)snprintf(folder, sizeof folder, "%s", s.folder.path);
+    if (options->detach && chdir("/") != 0)
+        log_warn("sync.chdir", "path", "/");
+    TRY(run_folder_open(folder, &s.folder, err));
+    (void)snprintf(lock, sizeof lock, "%s/sync.lock", s.folder.path);
+    enum err_code code = file_lock(lock, &s.lock_fd, err);
+    if (code == OK)
+        code = sidecar_run(&s, err);
+    file_close(&s.lock_fd);
+    file_close(&s.signal_fd);
+    run_folder_close(&s.folder);
+    return code;
+}

@@ -1,0 +1,33 @@
+/* What the processes of a run are doing, told from their logs: who they are (start records),
+ * whether they have ended (end records) or are gone. Also flushes what they wrote to the disk. One
+ * thread at a time; blocks on the disk */
+#pragma once
+
+#include "runlog/segments.h"
+#include "sync/runfolder.h"
+#include "sys/process.h"
+
+struct watch_writer {
+    struct id id;
+    struct runlog_segments reader;
+    struct process process; /* from the start record; pid 0: not known yet */
+    bool is_ours;           /* of this sidecar or another one: not waited for */
+    bool is_elsewhere;      /* of another host: not waited for, not seen */
+    bool has_ended;         /* an end record */
+    struct watch_writer *next;
+};
+
+struct watch {
+    const struct run_folder *folder; /* borrowed */
+    uint8_t *data;
+    char host[256];
+    struct watch_writer *writers;
+};
+
+void watch_init(struct watch *watch, const struct run_folder *folder);
+void watch_release(struct watch *watch);
+/* Looks at everything new and flushes it to the disk. */
+MUST_CHECK enum err_code watch_look(struct watch *watch, struct err *err);
+/* True when every process of this host that writes here has ended or is gone. */
+bool watch_all_ended(const struct watch *watch);
+int watch_first_pid(const struct watch *watch); /* a living trainer's, or 0 */

@@ -24,6 +24,7 @@
 
 #define START_STEPS(X)                                                                             \
     X(STEP_SESSION, "start a session")                                                             \
+    X(STEP_CGROUP, "join its control group")                                                       \
     X(STEP_USER, "change the user")                                                                \
     X(STEP_CWD, "enter the working folder")                                                        \
     X(STEP_FDS, "place the descriptors")                                                           \
@@ -72,6 +73,16 @@ static bool child_become_user(const struct process_options *options)
 {
     return setgroups(0, NULL) == 0 && setresgid(options->gid, options->gid, options->gid) == 0 &&
            setresuid(options->uid, options->uid, options->uid) == 0;
+}
+
+static bool child_join_cgroup(const char *procs)
+{
+    int fd = open(procs, O_WRONLY | O_CLOEXEC);
+    bool joined = fd >= 0 && write(fd, "0", 1) == 1;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return joined;
 }
 
 /* 0, 1 and 2 become the wanted descriptors; all others but report_fd and extra_fd are closed.
@@ -129,13 +140,15 @@ static NORETURN void child_run(const struct start_plan *plan)
         child_fail(report_fd, STEP_SESSION);
     if (options->new_group && setpgid(0, 0) != 0)
         child_fail(report_fd, STEP_SESSION);
-    if (options->death_signal) {
+    if (options->cgroup_procs && !child_join_cgroup(options->cgroup_procs))
+        child_fail(report_fd, STEP_CGROUP);
+    if (options->set_user && !child_become_user(options))
+        child_fail(report_fd, STEP_USER);
+    if (options->death_signal) { /* after the change of user, which forgets it */
         (void)prctl(PR_SET_PDEATHSIG, options->death_signal);
         if (getppid() != plan->parent) /* it ended before the line above took effect */
             _exit(127);
     }
-    if (options->set_user && !child_become_user(options))
-        child_fail(report_fd, STEP_USER);
     if (options->cwd && chdir(options->cwd) != 0)
         child_fail(report_fd, STEP_CWD);
 

@@ -1,0 +1,14 @@
+/* Finding processes in /proc. What is found may be gone a moment later; signals to what is gone do
+ * nothing. thread: any */
+#pragma once
+
+#include "base/id.h"
+
+#include <sys/types.h>
+
+#define PROC_SCAN_MAX 65536
+
+/* Signals every descendant of `root` (not root itself). Returns how many there were. */
+size_t proc_signal_descendants(pid_t root, int signal_number);
+/* Signals every process whose environment names this attempt. Returns how many there were. */
+size_t proc_signal_attempt(const struct id *attempt, int signal_number);

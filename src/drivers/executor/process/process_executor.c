@@ -1,0 +1,257 @@
+/* The process executor's side of the agent: it writes specs, starts supervisors, and reads what
+ * they wrote. The lock file tells whether a supervisor lives: the lock is taken here, before the
+ * fork, and handed down, so that there is no moment in which a living supervisor does not hold it.
+ */
+#include "drivers/executor/process/process_executor.h"
+
+#include "base/mem.h"
+#include "drivers/executor/process/attempt_files.h"
+#include "drivers/executor/process/proc_scan.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KILL_ROUNDS   100
+#define KILL_ROUND_MS 50
+
+struct process_executor {
+    struct executor_port port;
+    char *root;
+    char *program;
+    struct attempt_user user;
+};
+
+static void folder_of(const struct process_executor *executor, const struct id *attempt,
+                      char ret_folder[ATTEMPT_PATH_BYTES])
+{
+    attempt_path(executor->root, attempt->text, ret_folder);
+}
+
+static enum err_code make_folder(const char *path, unsigned mode, const struct attempt_user *user,
+                                 struct err *err)
+{
+    if (mkdir(path, mode) != 0 && errno != EEXIST)
+        return err_set_errno(err, ERR_IO, errno, "cannot create folder %s", path);
+    if (user && user->set && lchown(path, user->uid, user->gid) != 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot give %s to the job", path);
+    return OK;
+}
+
+static enum err_code executor_prepare(void *ctx, const struct id *attempt, char *ret_folder,
+                                      size_t size, struct err *err)
+{
+    struct process_executor *executor = ctx;
+    char folder[ATTEMPT_PATH_BYTES], path[ATTEMPT_PATH_BYTES];
+
+    folder_of(executor, attempt, folder);
+    /* The job may pass through the folder, and write only into what is its own. */
+    TRY(make_folder(folder, executor->user.set ? 0711 : 0700, NULL, err));
+    attempt_path(folder, "work", path);
+    TRY(make_folder(path, 0700, &executor->user, err));
+    attempt_path(folder, "runs", path);
+    TRY(make_folder(path, 0700, &executor->user, err));
+    if ((size_t)snprintf(ret_folder, size, "%s", folder) >= size)
+        return err_set(err, ERR_INVALID, "the path %s is too long", folder);
+    return OK;
+}
+
+static enum err_code start_supervisor(struct process_executor *executor, const char *folder,
+                                      int lock_fd, struct err *err)
+{
+    char path[ATTEMPT_PATH_BYTES], fd_text[16];
+    const char *const argv[] = {executor->program, "attempt", folder, fd_text, NULL};
+    const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
+    struct process_options options = {.argv = argv,
+                                      .env = env,
+                                      .cwd = "/",
+                                      .stdin_fd = -1,
+                                      .stdout_fd = -1,
+                                      .new_session = true,
+                                      .extra_fd = lock_fd};
+    struct process supervisor;
+
+    (void)snprintf(fd_text, sizeof(fd_text), "%d", lock_fd);
+    attempt_path(folder, "supervisor.log", path);
+
+    CLEANUP(file_close) int log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    options.stderr_fd = log_file;
+    return process_start(&supervisor, &options, err);
+}
+
+static enum err_code executor_start(void *ctx, const struct executor_spec *spec, struct err *err)
+{
+    struct process_executor *executor = ctx;
+    char folder[ATTEMPT_PATH_BYTES], path[ATTEMPT_PATH_BYTES];
+    CLEANUP(file_close) int lock_fd = -1;
+
+    if (spec->gpus > 0)
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "the process executor cannot isolate GPUs (%lld asked)",
+                       (long long)spec->gpus);
+    folder_of(executor, &spec->attempt, folder);
+    attempt_path(folder, "lock", path);
+
+    enum err_code code = file_lock(path, &lock_fd, err);
+
+    if (code == ERR_CONFLICT)
+        return OK; /* it runs */
+    TRY(code);
+    if (attempt_file_exists(folder, "supervisor.json"))
+        return OK; /* it ran; look tells how it ended */
+    TRY(attempt_spec_write(folder, spec, &executor->user, err));
+    return start_supervisor(executor, folder, lock_fd, err);
+}
+
+/* The supervisor was killed: with it went the job (death signal); what else it had is ended here.
+ */
+static enum err_code bury(const char *folder, const struct id *attempt,
+                          struct executor_look *ret_look, struct err *err)
+{
+    struct executor_look look = {.phase = EXECUTOR_ENDED,
+                                 .started_at = TIME_NONE,
+                                 .ended_at = clock_wall_ms(),
+                                 .run_time_ms = -1,
+                                 .exit_code = -1,
+                                 .exit_signal = SIGKILL};
+    struct process job;
+
+    for (int i = 0; i < KILL_ROUNDS && proc_signal_attempt(attempt, SIGKILL) > 0; i++)
+        (void)poll(NULL, 0, KILL_ROUND_MS);
+    if (attempt_process_read(folder, "started.json", &job, &look.started_at, NULL) == OK &&
+        look.started_at != TIME_NONE)
+        look.run_time_ms = MAX(look.ended_at - look.started_at, 0);
+    (void)snprintf(look.reason, sizeof(look.reason), "its supervisor was killed");
+    look.was_stopped = attempt_file_exists(folder, "stop") || attempt_file_exists(folder, "kill");
+    TRY(attempt_exit_write(folder, &look, err));
+    *ret_look = look;
+    return OK;
+}
+
+static enum err_code executor_look(void *ctx, const struct id *attempt,
+                                   struct executor_look *ret_look, struct err *err)
+{
+    struct process_executor *executor = ctx;
+    struct executor_look look = {
+        .started_at = TIME_NONE, .ended_at = TIME_NONE, .run_time_ms = -1, .exit_code = -1};
+    char folder[ATTEMPT_PATH_BYTES], path[ATTEMPT_PATH_BYTES];
+    CLEANUP(file_close) int lock_fd = -1;
+    struct process job;
+
+    folder_of(executor, attempt, folder);
+    attempt_path(folder, "lock", path);
+    *ret_look = look;
+    if (!file_exists(path))
+        return OK; /* EXECUTOR_ABSENT */
+
+    enum err_code code = file_lock(path, &lock_fd, err);
+
+    if (attempt_file_exists(folder, "exit.json"))
+        return attempt_exit_read(folder, ret_look, err);
+    if (code == ERR_CONFLICT) {
+        look.phase = EXECUTOR_STARTING;
+        if (attempt_process_read(folder, "started.json", &job, &look.started_at, NULL) == OK)
+            look.phase = EXECUTOR_RUNNING;
+        *ret_look = look;
+        return OK;
+    }
+    TRY(code);
+    if (!attempt_file_exists(folder, "supervisor.json"))
+        return OK; /* the agent ended between lock and start: it never ran */
+    return bury(folder, attempt, ret_look, err);
+}
+
+static enum err_code ask(struct process_executor *executor, const struct id *attempt,
+                         const char *request, int signal_number, struct err *err)
+{
+    char folder[ATTEMPT_PATH_BYTES], path[ATTEMPT_PATH_BYTES];
+    struct process supervisor;
+    time_ms at;
+
+    folder_of(executor, attempt, folder);
+    attempt_path(folder, request, path);
+    TRY(file_write_atomic(path, STR(""), 0600, err));
+    /* Not there yet: it looks for the file itself once it is. */
+    if (attempt_process_read(folder, "supervisor.json", &supervisor, &at, NULL) == OK)
+        (void)process_signal(&supervisor, signal_number); /* gone: look tells */
+    return OK;
+}
+
+static enum err_code executor_stop(void *ctx, const struct id *attempt, struct err *err)
+{
+    return ask(ctx, attempt, "stop", SIGTERM, err);
+}
+
+static enum err_code executor_kill(void *ctx, const struct id *attempt, struct err *err)
+{
+    return ask(ctx, attempt, "kill", SIGINT, err);
+}
+
+static enum err_code executor_remove(void *ctx, const struct id *attempt, struct err *err)
+{
+    char folder[ATTEMPT_PATH_BYTES];
+
+    folder_of(ctx, attempt, folder);
+    return file_remove_tree(folder, err);
+}
+
+static size_t executor_list(void *ctx, struct id *ret_attempts, size_t max)
+{
+    struct process_executor *executor = ctx;
+    DIR *dir = opendir(executor->root);
+    struct dirent *item;
+    size_t count = 0;
+
+    while (dir && count < max && (item = readdir(dir)) != NULL) {
+        if (id_parse(str_from(item->d_name), ID_ATTEMPT, &ret_attempts[count]))
+            count++;
+    }
+    if (dir)
+        (void)closedir(dir);
+    return count;
+}
+
+enum err_code process_executor_new(struct process_executor **ret_executor,
+                                   const struct process_executor_options *options, struct err *err)
+{
+    struct process_executor *executor;
+
+    TRY(file_make_dirs(options->root, options->set_user ? 0711 : 0700, err));
+    executor = MEM_NEW(struct process_executor);
+    executor->root = mem_copy_text(options->root);
+    executor->program = mem_copy_text(options->program);
+    executor->user = (struct attempt_user){options->set_user, options->uid, options->gid};
+    executor->port = (struct executor_port){.ctx = executor,
+                                            .prepare = executor_prepare,
+                                            .start = executor_start,
+                                            .look = executor_look,
+                                            .stop = executor_stop,
+                                            .kill = executor_kill,
+                                            .remove = executor_remove,
+                                            .list = executor_list};
+    *ret_executor = executor;
+    return OK;
+}
+
+void process_executor_free(struct process_executor *executor)
+{
+    if (!executor)
+        return;
+    mem_free(executor->root);
+    mem_free(executor->program);
+    mem_free(executor);
+}
+
+const struct executor_port *process_executor_port(struct process_executor *executor)
+{
+    return &executor->port;
+}

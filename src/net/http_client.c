@@ -237,6 +237,8 @@ static size_t on_header(char *data, size_t size, size_t count, void *ctx)
     else if (header_value(line, "Euvyra-Offset", &value) && str_to_i64(value, &number) &&
              number >= 0)
         answer->offset = number;
+    else if (header_value(line, "Euvyra-Final", &value))
+        answer->final = str_eq_c(value, "1");
     else if (header_value(line, "Euvyra-Request-Id", &value) && !str_has_control(value))
         (void)snprintf(answer->request_id, sizeof(answer->request_id), "%.*s", STR_ARG(value));
     return size * count;

@@ -38,6 +38,7 @@ struct http_client_answer {
     int64_t retry_after_ms; /* -1 when absent */
     char request_id[32];
     int64_t offset; /* Euvyra-Offset header, -1 when absent */
+    bool final;     /* Euvyra-Final: 1 */
 };
 
 MUST_CHECK enum err_code http_client_new(struct http_client **ret_client,

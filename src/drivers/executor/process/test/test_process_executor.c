@@ -345,7 +345,8 @@ static void out_of_memory_is_told_apart_by_the_kernels_count(void **state)
     start(&work);
     look = wait_for(&work, EXECUTOR_ENDED);
     assert_true(look.exit_signal == SIGKILL && look.oom);
-    work_init(&work, "dd if=/dev/zero of=/dev/null bs=400M count=1; exit 5"); /* only a child dies */
+    work_init(&work,
+              "dd if=/dev/zero of=/dev/null bs=400M count=1; exit 5"); /* only a child dies */
     work.spec.memory_bytes = 32 * 1024 * 1024;
     start(&work);
     look = wait_for(&work, EXECUTOR_ENDED);

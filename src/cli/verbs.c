@@ -1,0 +1,142 @@
+/* The table of verbs and options. Everything the command line can do is listed here. */
+#include "cli/cli.h"
+
+#define FLAG(n, h)                                                                                 \
+    {                                                                                              \
+        n, OPTION_FLAG, false, NULL, h, 0, 0                                                       \
+    }
+#define TEXT(n, v, h)                                                                              \
+    {                                                                                              \
+        n, OPTION_TEXT, false, v, h, 0, 0                                                          \
+    }
+#define TEXTS(n, v, h)                                                                             \
+    {                                                                                              \
+        n, OPTION_TEXT, true, v, h, 0, 0                                                           \
+    }
+#define NUMBER(n, v, lo, hi, h)                                                                    \
+    {                                                                                              \
+        n, OPTION_NUMBER, false, v, h, lo, hi                                                      \
+    }
+
+#define SERVER_OPTIONS                                                                             \
+    TEXT("server", "URL", "the server; else EUVYRA_SERVER, else the one of euvyra login"),         \
+        FLAG("json", "print JSON, as the API gives it")
+#define PROJECT_OPTION TEXT("project", "NAME", "the project; else EUVYRA_PROJECT")
+
+static const struct option_spec plain_options[] = {SERVER_OPTIONS};
+static const struct option_spec none_options[] = {FLAG("json", "print JSON")};
+
+static const struct option_spec login_options[] = {
+    TEXT("server", "URL", "the server, such as https://euvyra.example.org"),
+    TEXT("key-file", "FILE", "read the key from FILE; '-': standard input; else it is asked for"),
+};
+static const struct option_spec project_create_options[] = {
+    SERVER_OPTIONS,
+    TEXT("title", "TEXT", "a title for people"),
+    TEXT("description", "TEXT", "what it is about"),
+};
+static const struct option_spec agents_add_options[] = {
+    SERVER_OPTIONS,
+    TEXT("target", "NAME", "the target it belongs to; default local"),
+    TEXT("key-file", "FILE", "where its key goes (mode 0600); default NAME.key"),
+};
+static const struct option_spec targets_set_options[] = {
+    SERVER_OPTIONS,
+    TEXT("hour", "PRICE", "price of an hour, such as 0.45"),
+    TEXT("gpu-hour", "PRICE", "price of a GPU for an hour"),
+};
+static const struct option_spec launch_options[] = {
+    SERVER_OPTIONS,
+    PROJECT_OPTION,
+    TEXT("name", "TEXT", "name of job and run"),
+    TEXT("target", "NAME", "where it runs; default: the first that fits"),
+    NUMBER("gpus", "N", 0, 1024, "GPUs"),
+    NUMBER("cpus", "N", 0, 4096, "cores; default 1"),
+    TEXT("memory", "SIZE", "memory, such as 8G"),
+    TEXTS("config", "KEY=VALUE", "an entry of the configuration that init() merges; JSON or text"),
+    TEXTS("env", "NAME=VALUE", "an environment variable"),
+    TEXTS("tag", "TEXT", "a tag of the run"),
+    TEXT("notes", "TEXT", "notes of the run"),
+    NUMBER("priority", "N", -1000, 1000, "higher starts first; default 0"),
+    TEXT("timeout", "TIME", "ends an attempt, such as 90m or 2d; default 7d"),
+    NUMBER("retries", "N", 0, 100, "new attempts after a lost one; default 3"),
+    FLAG("no-code", "do not pack the folder"),
+    FLAG("wait", "follow it to its end; its exit code becomes ours"),
+};
+static const struct option_spec jobs_options[] = {
+    SERVER_OPTIONS,
+    TEXT("project", "NAME", "only of this project"),
+    FLAG("all", "also those that have ended"),
+    NUMBER("limit", "N", 1, 10000, "at most so many; default 50"),
+};
+static const struct option_spec logs_options[] = {
+    TEXT("server", "URL", "the server"),
+    FLAG("follow", "go on until it ends (also -f)"),
+};
+static const struct option_spec runs_options[] = {
+    SERVER_OPTIONS,
+    PROJECT_OPTION,
+    TEXT("state", "STATE", "only those in this state"),
+    TEXT("tag", "TEXT", "only those with this tag"),
+    TEXT("search", "TEXT", "only those whose name or id has this part"),
+    NUMBER("limit", "N", 1, 10000, "at most so many; default 50"),
+};
+static const struct option_spec exec_options[] = {
+    TEXT("server", "URL", "the server"),
+    PROJECT_OPTION,
+    TEXT("name", "TEXT", "name of the run"),
+    TEXT("dir", "DIR", "where the record lies; default euvyra-runs"),
+    FLAG("offline", "only record; euvyra sync brings it in later"),
+};
+static const struct option_spec sync_options[] = {
+    TEXT("server", "URL", "the server"),
+    FLAG("follow", "upload one run folder while it is being written"),
+    FLAG("detach", "with --follow: go on in the background"),
+};
+
+#define VERB(n, a, s, d, o, lo, hi, server, own, f)                                                \
+    {                                                                                              \
+        n, a, s, d, o, ARRAY_LEN(o), lo, hi, server, own, f                                        \
+    }
+
+const struct verb cli_verbs[] = {
+    VERB("login", "", "keep server and key for later commands",
+         "The key is kept in $XDG_CONFIG_HOME/euvyra/config.json (mode 0600).", login_options, 0, 0,
+         false, false, cmd_login),
+    VERB("launch", "-- COMMAND...", "run a command as a job",
+         "Packs the current folder (in a git work tree its files and changes, else everything; at "
+         "most 100 MB), submits the job and prints its id. With --wait it shows state and log and "
+         "ends with the exit code of the job, or 125 when euvyra itself failed.",
+         launch_options, 1, -1, true, true, cmd_launch),
+    VERB("jobs", "", "list jobs", NULL, jobs_options, 0, 0, true, false, cmd_jobs),
+    VERB("job", "JOB", "show a job", NULL, plain_options, 1, 1, true, false, cmd_job),
+    VERB("cancel", "JOB", "cancel a job", NULL, plain_options, 1, 1, true, false, cmd_cancel),
+    VERB("logs", "JOB|RUN", "print the console text of a job or run", NULL, logs_options, 1, 1,
+         true, false, cmd_logs),
+    VERB("runs", "", "list runs", NULL, runs_options, 0, 0, true, false, cmd_runs),
+    VERB("run", "RUN", "show a run", NULL, plain_options, 1, 1, true, false, cmd_run),
+    VERB("exec", "-- COMMAND...", "run a command here and record it as a run",
+         "Console text, exit code, signal and system load are recorded, with or without the SDK "
+         "inside. The exit code of the command becomes ours, or 125 when euvyra itself failed.",
+         exec_options, 1, -1, false, true, cmd_exec),
+    VERB("sync", "DIR...", "bring recorded runs to the server",
+         "Any number of times, from several places at once: the result is the same run.",
+         sync_options, 1, -1, false, false, cmd_sync),
+    VERB("projects", "", "list projects", NULL, plain_options, 0, 0, true, false, cmd_projects),
+    VERB("projects create", "NAME", "create a project", NULL, project_create_options, 1, 1, true,
+         false, cmd_projects_create),
+    VERB("agents", "", "list agents", NULL, plain_options, 0, 0, true, false, cmd_agents),
+    VERB("agents add", "NAME", "register an agent and write its key",
+         "The target is created when it is missing.", agents_add_options, 1, 1, true, false,
+         cmd_agents_add),
+    VERB("targets", "", "list targets with prices and free capacity", NULL, plain_options, 0, 0,
+         true, false, cmd_targets),
+    VERB("targets set", "NAME", "create a target or set its prices", NULL, targets_set_options, 1,
+         1, true, false, cmd_targets_set),
+    VERB("version", "", "print the versions of client and server", NULL, plain_options, 0, 0, false,
+         false, cmd_version),
+    VERB("completion", "bash", "print completion for the shell", NULL, none_options, 1, 1, false,
+         false, cmd_completion),
+    VERB("man", "[VERB]", "print the manual page", NULL, none_options, 0, 2, false, false, cmd_man),
+};
+const size_t cli_verb_count = ARRAY_LEN(cli_verbs);

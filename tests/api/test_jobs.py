@@ -1,0 +1,299 @@
+"""Jobs through the HTTP API, with an agent played by the test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import Log, Server, make_id, wait_for
+
+
+class Agent:
+    """Says over HTTP what an agent says."""
+
+    def __init__(self, server: Server, name: str = "rack1") -> None:
+        self.server = server
+        server.ok("PUT", "/api/v1/targets/local", {"price_hour_micro": 3_600_000})
+        self.id = make_id("a")
+        self.boot = make_id("b")[1:]
+        server.ok("PUT", f"/api/v1/agents/{self.id}", {"name": name, "target": "local"})
+        body = {"kind": "agent", "name": name, "agent": self.id}
+        self.key = server.ok("POST", "/api/v1/keys", body)["key"]
+        self.held: dict[str, str] = {}
+
+    def poll(self, wait_ms: int = 0, slots: int = 4) -> Any:
+        body = {
+            "boot": self.boot,
+            "version": "test",
+            "wait_ms": wait_ms,
+            "capacity": {"slots": slots, "cpus": 4, "memory_bytes": 1 << 30, "gpus": 0},
+            "attempts": [{"attempt": a, "token": t} for a, t in self.held.items()],
+        }
+        return self.server.ok("POST", f"/api/v1/agents/{self.id}/poll", body, key=self.key)
+
+    def offer(self) -> dict[str, Any]:
+        offers = wait_for("an offer", lambda: self.poll(1000)["offers"])
+        return dict(offers[0])
+
+    def tell(self, attempt: str, token: str, verb: str, body: Any = None) -> Any:
+        headers = {"Euvyra-Attempt-Token": token}
+        raw = None
+        if body is not None:
+            import json
+
+            headers["Content-Type"] = "application/json"
+            raw = json.dumps(body).encode()
+        return self.server.send(
+            "POST", f"/api/v1/attempts/{attempt}/{verb}", raw, headers, key=self.key
+        )
+
+    def console(self, attempt: str, token: str, offset: int, text: bytes) -> Any:
+        headers = {
+            "Euvyra-Attempt-Token": token,
+            "Euvyra-Offset": str(offset),
+            "Content-Type": "application/octet-stream",
+        }
+        path = f"/api/v1/attempts/{attempt}/console"
+        return self.server.send("PATCH", path, text, headers, key=self.key)
+
+
+def submit(server: Server, **spec: Any) -> str:
+    job = make_id("j")
+    body = {"run": make_id("r"), "name": "train", "spec": {"command": ["python", "t.py"], **spec}}
+    server.ok("PUT", f"/api/v1/projects/demo/jobs/{job}", body)
+    return job
+
+
+def show(server: Server, job: str) -> dict[str, Any]:
+    return dict(server.ok("GET", f"/api/v1/jobs/{job}"))
+
+
+def started(server: Server, agent: Agent, job: str) -> tuple[str, str]:
+    offer = agent.offer()
+    assert offer["job"] == job
+    attempt, token = offer["attempt"], offer["token"]
+    assert agent.tell(attempt, token, "accept").json["state"] == "claimed"
+    agent.held[attempt] = token
+    for state in ("starting", "running"):
+        assert agent.tell(attempt, token, "status", {"state": state}).json["state"] == state
+    return attempt, token
+
+
+def test_a_job_from_submit_to_its_record(server: Server) -> None:
+    job = submit(server, config={"lr": 0.1}, env={"A": "b"})
+    waiting = show(server, job)
+    assert (waiting["state"], waiting["waiting"]["code"]) == ("queued", "no_agent")
+    run = waiting["run"]
+    assert server.ok("GET", f"/api/v1/runs/{run}")["state"] == "pending"
+    agent = Agent(server)
+    attempt, token = started(server, agent, job)
+    assert show(server, job)["state"] == "running"
+    assert server.ok("GET", f"/api/v1/runs/{run}")["state"] == "running"
+    assert agent.console(attempt, token, 0, b"epoch 1\n").json["offset"] == 8
+    wrong = agent.console(attempt, token, 3, b"again")
+    assert (wrong.status, wrong.headers["euvyra-offset"]) == (416, "8")
+    ended = {"state": "ended", "exit_code": 0, "run_time_ms": 10_000, "final": False}
+    assert agent.tell(attempt, token, "status", ended).json["state"] == "succeeded"
+    assert agent.console(attempt, token, 8, b"bye\n").status == 200
+    assert agent.tell(attempt, token, "status", {**ended, "final": True}).status == 200
+    done = show(server, job)
+    assert (done["state"], done["exit_code"], done["run_time_ms"]) == ("succeeded", 0, 10_000)
+    assert done["cost_micro"] == 10_000  # 10 s of 3.6 an hour
+    assert done["console_final"] is True
+    shown = server.ok("GET", f"/api/v1/runs/{run}")
+    assert (shown["state"], shown["cost_micro"], shown["config"]) == (
+        "finished",
+        10_000,
+        {"lr": 0.1},
+    )
+    assert server.send("GET", f"/api/v1/runs/{run}/console").body == b"epoch 1\nbye\n"
+    kinds = [e["kind"] for e in server.ok("GET", f"/api/v1/jobs/{job}/events")["items"]]
+    assert kinds == [
+        "submitted",
+        "offered",
+        "accepted",
+        "starting",
+        "running",
+        "ended",
+        "record_complete",
+    ]
+
+
+def test_a_job_key_is_for_its_project_and_dies_with_the_record(server: Server) -> None:
+    server.ok("PUT", "/api/v1/projects/other", {})
+    job = submit(server)
+    agent = Agent(server)
+    offer = agent.offer()
+    key = offer["key"]
+    assert server.ok("GET", "/api/v1/me", key=key)["run"] == offer["run"]
+    assert server.call("GET", "/api/v1/projects/other/runs", key=key).status == 404
+    assert (
+        server.call("PUT", f"/api/v1/projects/demo/runs/{make_id('r')}", {}, key=key).status == 201
+    )
+    for path in ("/api/v1/projects", "/api/v1/users", "/api/v1/keys"):
+        assert server.call("GET", path, key=key).status == 403
+    log = Log()
+    log.start(config={"seed": 1})
+    log.row(0, {"loss": 1.0})
+    assert server.append(offer["run"], log, key=key).status == 200
+    agent.tell(offer["attempt"], offer["token"], "accept")
+    ended = {"state": "ended", "exit_code": 1, "final": True}
+    agent.tell(offer["attempt"], offer["token"], "status", ended)
+    assert server.call("GET", "/api/v1/me", key=key).status == 401
+    assert show(server, job)["state"] == "failed"
+
+
+def test_a_job_follows_its_agent_and_not_its_log(server: Server) -> None:
+    job = submit(server)
+    agent = Agent(server)
+    started(server, agent, job)
+    log = Log()
+    log.start()
+    log.end(exit_code=0)
+    run = show(server, job)["run"]
+    server.upload(run, log)
+    assert server.ok("GET", f"/api/v1/runs/{run}")["state"] == "running"
+
+
+@pytest.mark.parametrize(
+    "report,state,run_state",
+    [
+        ({"exit_code": 3}, "failed", "failed"),
+        ({"signal": 11}, "failed", "killed"),
+        ({"signal": 9, "oom": True, "reason": "out of memory"}, "failed", "killed"),
+        ({"failed_to_start": True, "reason": "no such program"}, "failed", "failed"),
+        ({"exit_code": 0, "timed_out": True}, "failed", "failed"),
+    ],
+)
+def test_how_it_ended_is_told_apart(
+    server: Server, report: dict[str, Any], state: str, run_state: str
+) -> None:
+    job = submit(server)
+    agent = Agent(server)
+    attempt, token = started(server, agent, job)
+    agent.tell(attempt, token, "status", {"state": "ended", "final": True, **report})
+    done = show(server, job)
+    assert done["state"] == state
+    assert (done["exit_code"], done["signal"]) == (report.get("exit_code"), report.get("signal"))
+    assert done["oom"] is report.get("oom", False)
+    assert server.ok("GET", f"/api/v1/runs/{done['run']}")["state"] == run_state
+
+
+def test_cancel_waits_for_the_agent_and_repeating_changes_nothing(server: Server) -> None:
+    job = submit(server)
+    agent = Agent(server)
+    attempt, token = started(server, agent, job)
+    assert server.ok("POST", f"/api/v1/jobs/{job}/cancel")["state"] == "stopping"
+    assert server.ok("POST", f"/api/v1/jobs/{job}/cancel")["state"] == "stopping"
+    assert agent.poll()["stop"] == [attempt]
+    agent.tell(attempt, token, "status", {"state": "ended", "signal": 15, "final": True})
+    assert show(server, job)["state"] == "cancelled"
+    assert server.ok("POST", f"/api/v1/jobs/{job}/cancel")["state"] == "cancelled"
+
+
+def test_a_queued_job_is_cancelled_at_once_and_an_offer_of_it_is_void(server: Server) -> None:
+    agent = Agent(server)
+    job = submit(server)
+    offer = agent.offer()
+    assert server.ok("POST", f"/api/v1/jobs/{job}/cancel")["state"] == "cancelled"
+    answer = agent.tell(offer["attempt"], offer["token"], "accept")
+    assert (answer.status, answer.code) == (409, "fenced")
+
+
+def test_a_stale_token_is_fenced(server: Server) -> None:
+    submit(server)
+    agent = Agent(server)
+    first = agent.offer()
+    second = agent.offer()  # not accepted: offered again under a new token
+    assert first["attempt"] == second["attempt"] and first["token"] != second["token"]
+    stale = agent.tell(first["attempt"], first["token"], "accept")
+    assert (stale.status, stale.code) == (409, "fenced")
+    assert agent.tell(second["attempt"], second["token"], "accept").status == 200
+    assert agent.tell(second["attempt"], second["token"], "accept").status == 200
+
+
+def test_another_agent_cannot_touch_an_attempt(server: Server) -> None:
+    job = submit(server)
+    agent = Agent(server)
+    attempt, token = started(server, agent, job)
+    other = Agent(server, "rack2")
+    assert other.tell(attempt, token, "status", {"state": "ended", "exit_code": 0}).status == 404
+    body = {
+        "boot": other.boot,
+        "version": "x",
+        "wait_ms": 0,
+        "attempts": [],
+        "capacity": {"slots": 1, "cpus": 1, "memory_bytes": 0, "gpus": 0},
+    }
+    assert server.call("POST", f"/api/v1/agents/{agent.id}/poll", body, key=other.key).status == 403
+
+
+def test_a_lost_attempt_starts_again_and_the_old_one_is_fenced(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", "--lost-after", "1") as server:
+        server.ok("PUT", "/api/v1/projects/demo", {})
+        job = submit(server)
+        old = Agent(server, "old")
+        offer = old.offer()
+        old.tell(offer["attempt"], offer["token"], "accept")
+        old.tell(offer["attempt"], offer["token"], "status", {"state": "running"})
+        run = show(server, job)["run"]
+        new = wait_for("the loss", lambda: show(server, job)["state"] in ("queued", "offered"))
+        assert new
+        stale = old.console(offer["attempt"], offer["token"], 0, b"late")
+        assert (stale.status, stale.code) == (409, "fenced")
+        log = Log()
+        log.row(0, {"loss": 1.0})
+        kept = server.append(run, log, key=offer["key"])  # its own log, for an hour, kept aside
+        assert kept.status == 200 and kept.json["stop"] is True
+        assert server.call("GET", "/api/v1/projects/demo/runs", key=offer["key"]).status == 404
+        assert server.ok("GET", f"/api/v1/runs/{run}/metrics")["items"] == []
+        fresh = Agent(server, "fresh")
+        again = wait_for(
+            "a new attempt",
+            lambda: [
+                o
+                for o in old.poll(0, slots=0)["offers"] + fresh.poll(500)["offers"]
+                if o["attempt"] != offer["attempt"]
+            ],
+        )[0]
+        assert again["number"] == 2
+        attempts = show(server, job)["attempts"]
+        assert [a["state"] for a in attempts] == ["lost", "offered"]
+
+
+def test_an_agent_that_lost_an_attempt_is_told_to_kill_it(server: Server) -> None:
+    agent = Agent(server)
+    agent.held[make_id("t")] = "x" * 43
+    assert agent.poll()["fenced"] == list(agent.held)
+
+
+def test_a_long_poll_answers_as_soon_as_there_is_work(server: Server) -> None:
+    import threading
+
+    agent = Agent(server)
+    agent.poll()
+    got: list[Any] = []
+    thread = threading.Thread(target=lambda: got.append(agent.poll(10_000)))
+    thread.start()
+    job = submit(server)
+    thread.join()
+    assert [o["job"] for o in got[0]["offers"]] == [job]
+
+
+def test_two_processes_with_one_agent_key_are_noticed(server: Server) -> None:
+    agent = Agent(server)
+    agent.poll()
+    agent.boot = make_id("b")[1:]
+    with pytest.raises(AssertionError, match="another process"):
+        agent.poll()
+
+
+def test_priority_goes_first_and_what_is_too_big_says_so(server: Server) -> None:
+    big = submit(server, cpus=64)
+    agent = Agent(server)
+    agent.poll()
+    waiting = show(server, big)["waiting"]
+    assert (waiting["code"], waiting["resource"], waiting["asked"]) == ("too_big", "cpus", 64)
+    low = submit(server, cpus=4)
+    assert agent.offer()["job"] == low

@@ -1,0 +1,25 @@
+"""Fixtures that several folders of tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import Server, make_id
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A fresh server with the project demo."""
+    with Server(tmp_path / "data") as running:
+        running.ok("PUT", "/api/v1/projects/demo", {})
+        yield running
+
+
+@pytest.fixture
+def run(server: Server) -> str:
+    """A run of the project demo."""
+    run = make_id("r")
+    server.ok("PUT", f"/api/v1/projects/demo/runs/{run}", {"name": "one"})
+    return run

@@ -195,7 +195,7 @@ static void stopping_asks_first_and_the_job_may_end_well(void **state)
     work_init(&work, "trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.02; done");
     start(&work);
     wait_console(&work, "ready");
-    assert_int_equal(look_at(&work).phase, EXECUTOR_RUNNING);
+    wait_for(&work, EXECUTOR_RUNNING);
     assert_int_equal(port->stop(port->ctx, &work.attempt, &err), OK);
     look = wait_for(&work, EXECUTOR_ENDED);
     assert_true(look.was_stopped && look.exit_code == 0);

@@ -7,6 +7,8 @@ export default defineConfig({
   plugins: [react()],
   build: {
     target: 'es2022',
+    // These know light-dark(); for older ones the minifier would tie it to the system's theme.
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,

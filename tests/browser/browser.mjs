@@ -53,13 +53,22 @@ export async function troubleOf({ page, trouble }) {
   return [...trouble, ...reports.map((report) => `policy: ${report}`)]
 }
 
-/** Rules of accessibility that the page breaks, with where. Runs through the debug protocol, past the policy. */
-export async function axeRun(page) {
+/** Runs in the page: rules broken, each with its first places. */
+async function axeSummary(without) {
+  const rules = Object.fromEntries(without.map((name) => [name, { enabled: false }]))
+  const found = await globalThis.axe.run({ resultTypes: ['violations'], rules })
+  const place = (node) => `${node.target.join(' ')} ${node.any[0]?.message ?? ''}`
+  return JSON.stringify(
+    found.violations.map((rule) => `${rule.id}: ${rule.nodes.slice(0, 3).map(place).join(' | ')}`),
+  )
+}
+
+/** Rules of accessibility that the page breaks. Goes through the debug protocol, past the policy. */
+export async function axeRun(page, without = []) {
   const session = await page.context().newCDPSession(page)
   await session.send('Runtime.evaluate', { expression: axeSource })
   const { result } = await session.send('Runtime.evaluate', {
-    expression:
-      'axe.run({resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? "")).join(" | ")}`)))',
+    expression: `(${axeSummary})(${JSON.stringify(without)})`,
     awaitPromise: true,
     returnByValue: true,
   })

@@ -238,7 +238,13 @@ const projects = [
     cost_micro: 0,
   },
 ]
-const log = `${Array.from({ length: 400 }, (_, i) => `\x1b[2m12:0${i % 6}:${String(i % 60).padStart(2, '0')}\x1b[0m epoch ${i} \x1b[32mloss\x1b[0m ${(2 / (i + 1)).toFixed(4)}${i === 50 ? ' \x1b[31;1mwarning: gradient is NaN\x1b[0m' : ''}`).join('\n')}\n 10%|#\r 50%|#####\r100%|##########| done\nДанные ✓ größer\n`
+const logLine = (i) => {
+  const clock = `\x1b[2m12:0${i % 6}:${String(i % 60).padStart(2, '0')}\x1b[0m`
+  const warning = i === 50 ? ' \x1b[31;1mwarning: gradient is NaN\x1b[0m' : ''
+  return `${clock} epoch ${i} \x1b[32mloss\x1b[0m ${(2 / (i + 1)).toFixed(4)}${warning}`
+}
+const logEnd = ' 10%|#\r 50%|#####\r100%|##########| done\nДанные ✓ größer\n'
+const log = `${Array.from({ length: 400 }, (_, i) => logLine(i)).join('\n')}\n${logEnd}`
 
 function series(query) {
   const out = []
@@ -281,178 +287,162 @@ function series(query) {
   return out
 }
 
+const agent = (n, state, seen) => ({
+  id: id('a', n),
+  name: `rack${n}`,
+  target: 'default',
+  state,
+  version: '0.1.0',
+  cpus: 96,
+  memory_bytes: 824633720832,
+  gpus: 0,
+  slots: 8,
+  running: n === 1 ? 2 : 0,
+  last_seen_at: ago(seen),
+})
+const agents = [agent(1, 'online', 3000), agent(2, 'unreachable', 15 * minute)]
+const targets = [
+  {
+    name: 'default',
+    price_hour_micro: 480_000,
+    price_gpu_hour_micro: 0,
+    agent_count: 2,
+    cpus_total: 192,
+    cpus_free: 140,
+    gpus_total: 0,
+    gpus_free: 0,
+  },
+]
+const keyText = 'euv_user_kaaaaaaaaaaaj_notarealsecretnotarealsecretnotarealsecret'
+const keys = [
+  {
+    id: id('k', 1),
+    kind: 'user',
+    name: 'laptop',
+    owner: 'ada',
+    created_at: ago(9000 * minute),
+    expires_at: null,
+    last_used_at: ago(2 * minute),
+  },
+]
+
 const page = (items) => ({ items, next_cursor: null })
+
+const refusal = (code, message) => ({ code, message, request_id: 'abc' })
+const some = (world, items) => [200, page(world.empty ? [] : items)]
+
+function runsOf(url) {
+  const search = url.searchParams.get('search') ?? ''
+  const state = url.searchParams.get('state')
+  return runs.filter((one) => one.name.includes(search) && (!state || one.state === state))
+}
+
+function runAnswer({ part, method, body }) {
+  const one = runs.find((known) => known.id === part)
+  if (!one) return [404, refusal('not_found', 'no such run')]
+  if (method === 'PATCH') Object.assign(one, body)
+  return [200, detail(one)]
+}
+
+function metricsAnswer({ url }) {
+  const names = url.searchParams.get('kind') === 'system' ? systemNames : metricNames
+  const metric = (name) => ({
+    name,
+    kind: 'metric',
+    count: 1200,
+    last: 1,
+    last_step: 1200,
+    min: 0,
+    max: 1,
+  })
+  return [200, page(names.map(metric))]
+}
+
+function cancelAnswer({ part }) {
+  const one = jobs.find((known) => known.id === part) ?? jobs[3]
+  one.state = 'stopping'
+  return [200, one]
+}
+
+// [method, path with one group, answer]: the first that fits.
+const routes = [
+  [
+    'DELETE',
+    /^\/sessions\/current$/,
+    ({ world }) => {
+      world.signedIn = false
+      return [204, null]
+    },
+  ],
+  ['GET', /^\/me$/, ({ world }) => [200, world.me]],
+  ['GET', /^\/projects$/, ({ world }) => some(world, projects)],
+  ['PUT', /^\/projects\/([\w-]+)$/, ({ part }) => [201, { ...projects[2], name: part }]],
+  ['GET', /^\/projects\/speech\/runs$/, () => [200, page([])]],
+  ['GET', /^\/projects\/\w+\/runs$/, ({ url }) => [200, page(runsOf(url))]],
+  [
+    'POST',
+    /metrics\/query$/,
+    ({ body }) => [200, { x: body.x, exact: true, series: series(body) }],
+  ],
+  ['GET', /^\/runs\/\w+\/metrics$/, metricsAnswer],
+  ['', /^\/runs\/(\w+)$/, runAnswer],
+  [
+    'GET',
+    /^\/jobs$/,
+    ({ url, world }) =>
+      some(
+        world,
+        jobs.filter((one) => !url.searchParams.get('open') || !one.ended_at),
+      ),
+  ],
+  ['GET', /^\/jobs\/\w+\/events$/, () => [200, page(events)]],
+  ['POST', /^\/jobs\/(\w+)\/cancel$/, cancelAnswer],
+  [
+    'GET',
+    /^\/jobs\/(\w+)$/,
+    ({ part }) => [200, jobs.find((known) => known.id === part) ?? jobs[5]],
+  ],
+  ['GET', /^\/agents$/, ({ world }) => some(world, agents)],
+  ['GET', /^\/targets$/, ({ world }) => some(world, targets)],
+  [
+    'POST',
+    /^\/keys$/,
+    ({ body }) => [201, { id: id('k', 9), kind: 'user', name: body.name, key: keyText }],
+  ],
+  ['GET', /^\/keys$/, ({ world }) => some(world, keys)],
+]
+
+function publicAnswer({ method, path, body, world }) {
+  if (path === '/server') {
+    const server = { version: '0.1.0', protocol: 1, protocol_min: 1, currency: 'EUR' }
+    return [200, { ...server, setup_needed: world.setup }]
+  }
+  if (path === '/sessions' && method === 'POST') {
+    if (body.password !== 'correct horse battery') {
+      return [401, refusal('unauthenticated', 'login or password is wrong')]
+    }
+    world.signedIn = true
+    return [201, world.me]
+  }
+  if (path === '/setup') {
+    Object.assign(world, { signedIn: true, setup: false })
+    return [201, world.me]
+  }
+  return null
+}
 
 /** The answers of the made-up server: [status, document]. */
 function answer(method, url, body, world) {
-  const path = url.pathname
-  const is = (pattern) => pattern.exec(path)
-  let m
-  if (path === '/api/v1/server')
-    return [
-      200,
-      {
-        version: '0.1.0',
-        protocol: 1,
-        protocol_min: 1,
-        setup_needed: world.setup,
-        currency: 'EUR',
-      },
-    ]
-  if (path === '/api/v1/sessions' && method === 'POST') {
-    if (body.password !== 'correct horse battery')
-      return [
-        401,
-        { code: 'unauthenticated', message: 'login or password is wrong', request_id: 'abc' },
-      ]
-    world.signedIn = true
-    return [201, world.me]
+  const path = url.pathname.replace('/api/v1', '')
+  const open = publicAnswer({ method, path, body, world })
+  if (open) return open
+  if (!world.signedIn) return [401, refusal('unauthenticated', 'sign in first')]
+  for (const [wanted, pattern, make] of routes) {
+    const match = pattern.exec(path)
+    if (match && (!wanted || wanted === method))
+      return make({ part: match[1], method, url, body, world })
   }
-  if (path === '/api/v1/setup') {
-    world.signedIn = true
-    world.setup = false
-    return [201, world.me]
-  }
-  if (!world.signedIn)
-    return [401, { code: 'unauthenticated', message: 'sign in first', request_id: 'abc' }]
-  if (path === '/api/v1/sessions/current') {
-    world.signedIn = false
-    return [204, null]
-  }
-  if (path === '/api/v1/me') return [200, world.me]
-  if (path === '/api/v1/projects') return [200, page(world.empty ? [] : projects)]
-  if (is(/^\/api\/v1\/projects\/speech\/runs$/)) return [200, page([])]
-  if (is(/^\/api\/v1\/projects\/\w+\/runs$/)) {
-    const search = url.searchParams.get('search') ?? ''
-    const state = url.searchParams.get('state')
-    return [
-      200,
-      page(runs.filter((one) => one.name.includes(search) && (!state || one.state === state))),
-    ]
-  }
-  if (is(/metrics\/query$/)) return [200, { x: body.x, exact: true, series: series(body) }]
-  if ((m = is(/^\/api\/v1\/runs\/(\w+)\/metrics$/))) {
-    const names = url.searchParams.get('kind') === 'system' ? systemNames : metricNames
-    return [
-      200,
-      page(
-        names.map((name) => ({
-          name,
-          kind: 'metric',
-          count: 1200,
-          last: 1,
-          last_step: 1200,
-          min: 0,
-          max: 1,
-        })),
-      ),
-    ]
-  }
-  if ((m = is(/^\/api\/v1\/runs\/(\w+)$/))) {
-    const one = runs.find((known) => known.id === m[1])
-    if (!one) return [404, { code: 'not_found', message: 'no such run', request_id: 'abc' }]
-    if (method === 'PATCH') Object.assign(one, body)
-    return [200, detail(one)]
-  }
-  if (path === '/api/v1/jobs')
-    return [
-      200,
-      page(world.empty ? [] : jobs.filter((one) => !url.searchParams.get('open') || !one.ended_at)),
-    ]
-  if ((m = is(/^\/api\/v1\/jobs\/(\w+)\/events$/))) return [200, page(events)]
-  if ((m = is(/^\/api\/v1\/jobs\/(\w+)(\/cancel)?$/))) {
-    const one = jobs.find((known) => known.id === m[1]) ?? jobs[5]
-    if (m[2]) one.state = 'stopping'
-    return [200, one]
-  }
-  if (path === '/api/v1/agents')
-    return [
-      200,
-      page(
-        world.empty
-          ? []
-          : [
-              {
-                id: id('a', 1),
-                name: 'rack1',
-                target: 'default',
-                state: 'online',
-                version: '0.1.0',
-                cpus: 96,
-                memory_bytes: 824633720832,
-                gpus: 0,
-                slots: 8,
-                running: 2,
-                last_seen_at: ago(3000),
-              },
-              {
-                id: id('a', 2),
-                name: 'rack2',
-                target: 'default',
-                state: 'unreachable',
-                version: '0.1.0',
-                cpus: 96,
-                memory_bytes: 824633720832,
-                gpus: 0,
-                slots: 8,
-                running: 0,
-                last_seen_at: ago(15 * minute),
-              },
-            ],
-      ),
-    ]
-  if (path === '/api/v1/targets')
-    return [
-      200,
-      page(
-        world.empty
-          ? []
-          : [
-              {
-                name: 'default',
-                price_hour_micro: 480_000,
-                price_gpu_hour_micro: 0,
-                agent_count: 2,
-                cpus_total: 192,
-                cpus_free: 140,
-                gpus_total: 0,
-                gpus_free: 0,
-              },
-            ],
-      ),
-    ]
-  if (path === '/api/v1/keys' && method === 'POST')
-    return [
-      201,
-      {
-        id: id('k', 9),
-        kind: 'user',
-        name: body.name,
-        key: 'euv_user_kaaaaaaaaaaaj_notarealsecretnotarealsecretnotarealsecret',
-      },
-    ]
-  if (path === '/api/v1/keys')
-    return [
-      200,
-      page(
-        world.empty
-          ? []
-          : [
-              {
-                id: id('k', 1),
-                kind: 'user',
-                name: 'laptop',
-                owner: 'ada',
-                created_at: ago(9000 * minute),
-                expires_at: null,
-                last_used_at: ago(2 * minute),
-              },
-            ],
-      ),
-    ]
-  if (method === 'PUT' && is(/^\/api\/v1\/projects\/[\w-]+$/))
-    return [201, { ...projects[2], name: path.split('/').pop() }]
-  return [404, { code: 'not_found', message: `no answer for ${path}`, request_id: 'abc' }]
+  return [404, refusal('not_found', `no answer for ${path}`)]
 }
 
 function serveFile(path, response) {
@@ -494,7 +484,7 @@ export async function fixtureStart(options = {}) {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' })
       response.write('event: hello\ndata: {}\n\n')
       streams.add(response)
-      request.on('close', () => streams.delete(response))
+      response.on('close', () => streams.delete(response))
     } else if (/\/console$/.test(url.pathname)) {
       const all = Buffer.from(log)
       const from = Number(url.searchParams.get('offset') ?? 0)
@@ -522,6 +512,7 @@ export async function fixtureStart(options = {}) {
     runs,
     jobs,
     send,
+    streams: () => streams.size,
     close: () => {
       for (const s of streams) s.end()
       server.closeAllConnections()

@@ -1,4 +1,3 @@
-import { CSPProvider } from '@base-ui/react/csp-provider'
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { lazy, type ReactElement, Suspense, useEffect, useState } from 'react'
 import { Redirect, Route, Switch } from 'wouter'
@@ -11,6 +10,7 @@ import { RUN_TABS } from '../features/run/tabs'
 import { Setup } from '../features/session/setup'
 import { SignIn } from '../features/session/signin'
 import { Failure, Loading } from '../widgets/empty'
+import { WidgetProvider } from '../widgets/provider'
 import { Frame } from './frame'
 import { language } from './language'
 import { NotFound } from './not-found'
@@ -31,10 +31,11 @@ const RunsPage = lazy(async () => ({ default: (await import('../features/runs/pa
 function makeQueries(): QueryClient {
   const queries: QueryClient = new QueryClient({
     queryCache: new QueryCache({
-      onError: (error) => {
+      onError: (error, query) => {
         if (!(error instanceof ApiError)) return
         // Signed out elsewhere, or the session ended: the sign-in page takes this page's place.
-        if (error.status === 401) void queries.resetQueries({ queryKey: ['me'] })
+        if (error.status === 401 && query.queryKey[0] !== 'me')
+          void queries.resetQueries({ queryKey: ['me'] })
         if (error.status === 0) liveState.set('offline')
       },
       onSuccess: () => liveState.get() === 'offline' && liveState.set('behind'),
@@ -119,7 +120,7 @@ export function App(): ReactElement {
     return () => document.removeEventListener('keydown', handleKey)
   }, [])
   return (
-    <CSPProvider disableStyleElements>
+    <WidgetProvider>
       <QueryClientProvider client={queries}>
         {/* A new language draws everything anew. */}
         <Switch key={chosen}>
@@ -131,6 +132,6 @@ export function App(): ReactElement {
           </Route>
         </Switch>
       </QueryClientProvider>
-    </CSPProvider>
+    </WidgetProvider>
   )
 }

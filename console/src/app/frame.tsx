@@ -259,7 +259,7 @@ export function Frame({ children }: { children: ReactNode }): ReactElement {
             <span>{t('common.search')}</span>
             <kbd>Ctrl K</kbd>
           </button>
-          <IconButton icon="more" label={t('user.keyboard')} onClick={() => setList(true)} />
+          <IconButton icon="help" label={t('user.keyboard')} onClick={() => setList(true)} />
         </div>
         <main id="content" className="content" tabIndex={-1}>
           {children}

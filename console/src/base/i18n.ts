@@ -1,6 +1,9 @@
 // Texts in three languages. The English catalogue is the type of the others: a missing or unknown
 // key does not compile. A text that counts has plural forms and takes `n`.
+import type { Catalogue, Key, Text } from './texts/catalogue'
 import { en } from './texts/en'
+
+export type { Catalogue, Key } from './texts/catalogue'
 
 export type Language = 'en' | 'de' | 'ru'
 export const LANGUAGES: { id: Language; name: string }[] = [
@@ -9,10 +12,6 @@ export const LANGUAGES: { id: Language; name: string }[] = [
   { id: 'ru', name: 'Русский' },
 ]
 
-export type Forms = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }
-export type Text = string | Forms
-export type Key = keyof typeof en
-export type Catalogue = { [K in Key]: (typeof en)[K] extends string ? string : Forms }
 export type Values = Record<string, string | number>
 
 let language: Language = 'en'

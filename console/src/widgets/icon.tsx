@@ -20,6 +20,7 @@ const PATHS = {
   split: 'M2 3h12v10H2zM8 3v10',
   chart: 'M2 2.5v11h12M4.5 10.5 7 7l2.5 2L14 4',
   columns: 'M2 3h3v10H2zM6.5 3h3v10h-3zM11 3h3v10h-3z',
+  help: 'M6 6.2a2 2 0 1 1 2.700 1.900c-.5.2-.7.6-.7 1.100v.3M8 12h.01',
   more: 'M3.5 8h.01M8 8h.01M12.5 8h.01',
   full: 'M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10',
   reset: 'M3 8a5 5 0 1 0 1.6-3.7M3 2.5V5h2.5',

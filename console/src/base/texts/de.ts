@@ -1,4 +1,4 @@
-import type { Catalogue } from '../i18n'
+import type { Catalogue } from './catalogue'
 
 export const de: Catalogue = {
   'app.name': 'Euvyra',
@@ -42,7 +42,7 @@ export const de: Catalogue = {
   'signin.busy': 'Anmeldung läuft …',
   'signin.wrong': 'Anmeldename oder Passwort ist falsch.',
   'signin.setup_needed':
-    'Dieser Server hat noch keinen Administrator. Öffnen Sie den Einrichtungslink, den er beim Start ausgegeben hat.',
+    'Dieser Server hat noch keinen Administrator. Öffnen Sie den Link, den er beim Start ausgab.',
 
   'setup.title': 'Server einrichten',
   'setup.intro': 'Wählen Sie Anmeldename und Passwort des ersten Administrators.',
@@ -388,7 +388,7 @@ export const de: Catalogue = {
   'agents.column_price': 'Je Stunde',
   'agents.column_gpu_price': 'Je GPU-Stunde',
   'agents.empty':
-    'Noch kein Agent. Ein Agent bietet die Kapazität eines Rechners an; er baut Verbindungen nur nach außen auf.',
+    'Noch kein Agent. Ein Agent bietet die Kapazität eines Rechners an; er verbindet sich nur nach außen.',
   'agents.empty_hint': 'Legen Sie einen Schlüssel für ihn an und starten Sie ihn auf dem Rechner:',
 
   'keys.title': 'Zugangsschlüssel',

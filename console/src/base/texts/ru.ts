@@ -1,4 +1,4 @@
-import type { Catalogue } from '../i18n'
+import type { Catalogue } from './catalogue'
 
 export const ru: Catalogue = {
   'app.name': 'Euvyra',

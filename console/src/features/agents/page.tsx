@@ -124,7 +124,11 @@ export function AgentsPage(): ReactElement {
           found.length === 0 ? (
             <Empty text={t('agents.empty')} hint={t('agents.empty_hint')}>
               <Command
-                text={`euvyra agents add rack1 --target default > agent.key\neuvyra-agent --server ${location.origin} --key-file agent.key --name rack1 --target default --dir /var/lib/euvyra-agent`}
+                text={[
+                  'euvyra agents add rack1 --target default > agent.key',
+                  `euvyra-agent --server ${location.origin} --key-file agent.key --name rack1 \\`,
+                  '    --target default --dir /var/lib/euvyra-agent',
+                ].join('\n')}
               />
             </Empty>
           ) : (

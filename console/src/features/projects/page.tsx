@@ -137,7 +137,10 @@ export function ProjectsPage(): ReactElement {
           all.length === 0 ? (
             <Empty text={t('projects.empty')} hint={t('projects.empty_hint')}>
               <Command
-                text={`euvyra login --server ${address}\neuvyra launch --project demo --wait -- python train.py`}
+                text={[
+                  `euvyra login --server ${address}`,
+                  'euvyra launch --project demo --wait -- python train.py',
+                ].join('\n')}
               />
             </Empty>
           ) : (

@@ -185,7 +185,10 @@ function NoAgent(): ReactNode {
     <div className="notice">
       <p>{t('queue.no_agent')}</p>
       <Command
-        text={`euvyra-agent --server ${location.origin} --key-file agent.key --name $(hostname) --target default --dir /var/lib/euvyra-agent`}
+        text={[
+          `euvyra-agent --server ${location.origin} --key-file agent.key --name $(hostname) \\`,
+          '    --target default --dir /var/lib/euvyra-agent',
+        ].join('\n')}
       />
     </div>
   )

@@ -119,7 +119,12 @@ function NoRuns({ project }: { project: string }): ReactElement {
   return (
     <Empty text={t('runs.empty')} hint={t('runs.empty_hint')} whole>
       <Command
-        text={`import euvyra\n\nrun = euvyra.init(project="${project}", config={"lr": 0.01})\nrun.log({"loss": 0.5})`}
+        text={[
+          'import euvyra',
+          '',
+          `run = euvyra.init(project="${project}", config={"lr": 0.01})`,
+          'run.log({"loss": 0.5})',
+        ].join('\n')}
       />
       <Command text={`euvyra launch --project ${project} --wait -- python train.py`} />
     </Empty>

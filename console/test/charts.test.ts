@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { colourIndex, coloursFor } from '../src/base/colours'
+import { Crosshair } from '../src/charts/core/crosshair'
+import {
+  countNonpositive,
+  nearest,
+  padRange,
+  rangeOf,
+  sectionsOf,
+  seriesFrom,
+  smooth,
+} from '../src/charts/core/series'
+
+const floats = (...values: number[]): Float64Array => Float64Array.from(values)
+
+describe('series', () => {
+  it('strings stand for what JSON has no number for', () => {
+    const answer = {
+      count: 3,
+      x: [0, 1, 2],
+      last: [1, 'NaN', 'Infinity'],
+      min: [1, null, 2],
+      max: [1, null, 2],
+    }
+    const series = seriesFrom(answer, { id: 'r', label: 'run', colour: '#000' })
+    expect([...series.last]).toEqual([1, Number.NaN, Number.POSITIVE_INFINITY])
+    expect(series.min[1]).toBeNaN()
+    expect(series.notFinite).toBe(0)
+  })
+
+  it('smoothing is debiased and leaves gaps', () => {
+    const out = smooth(floats(4, 4, Number.NaN, 4), 0.9)
+    expect(out[0]).toBeCloseTo(4)
+    expect(out[1]).toBeCloseTo(4)
+    expect(out[2]).toBeNaN()
+    expect(out[3]).toBeCloseTo(4)
+    const same = floats(1, 2)
+    expect(smooth(same, 0)).toBe(same)
+  })
+
+  it('ranges skip what is not finite, and what a logarithm cannot show', () => {
+    const column = floats(-1, 5, Number.NaN, Number.POSITIVE_INFINITY, 0.1)
+    expect(rangeOf([column])).toEqual({ min: -1, max: 5 })
+    expect(rangeOf([column], true)).toEqual({ min: 0.1, max: 5 })
+    expect(rangeOf([floats(Number.NaN)])).toBeNull()
+    expect(countNonpositive([column])).toBe(1)
+  })
+
+  it('a flat line lies in the middle', () => {
+    expect(padRange({ min: 2, max: 2 }, false)).toEqual({ min: 1.8, max: 2.2 })
+    expect(padRange({ min: 0, max: 0 }, false)).toEqual({ min: -1, max: 1 })
+  })
+
+  it('the nearest bucket is found from both sides', () => {
+    const x = floats(0, 10, 20)
+    expect([-5, 4, 6, 10, 15, 99].map((at) => nearest(x, at))).toEqual([0, 0, 1, 1, 2, 2])
+    expect(nearest(floats(), 1)).toBe(-1)
+  })
+
+  it('metrics are grouped by prefix, those without first', () => {
+    const names = ['val/loss', 'epoch', 'train/loss', 'train/acc'].map((name) => ({ name }))
+    expect(sectionsOf(names).map((one) => [one.name, one.metrics.length])).toEqual([
+      ['', 1],
+      ['train', 2],
+      ['val', 1],
+    ])
+  })
+})
+
+describe('colours', () => {
+  it('belong to the run, on every screen', () => {
+    expect(colourIndex('raaaaaaaaaaaa')).toBe(colourIndex('raaaaaaaaaaaa'))
+    const alone = coloursFor(['raaaaaaaaaaaa'], false).get('raaaaaaaaaaaa')
+    expect(coloursFor(['raaaaaaaaaaaa', 'rb'], false).get('raaaaaaaaaaaa')).toBe(alone)
+  })
+
+  it('differ among up to 20 runs shown together', () => {
+    const ids = Array.from({ length: 20 }, (_, i) => `r${i}`)
+    expect(new Set(coloursFor(ids, true).values()).size).toBe(20)
+    expect(coloursFor([...ids, 'r99'], true).size).toBe(21)
+  })
+})
+
+describe('crosshair', () => {
+  it('tells the others once a change', () => {
+    const crosshair = new Crosshair()
+    const heard: (number | null)[] = []
+    const stop = crosshair.watch((cursor) => heard.push(cursor.x))
+    const chart = {}
+    crosshair.move(1, chart)
+    crosshair.move(1, chart)
+    crosshair.move(null, chart)
+    stop()
+    crosshair.move(2, chart)
+    expect(heard).toEqual([1, null])
+  })
+})

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest'
+import {
+  cutMiddle,
+  formatAgo,
+  formatBytes,
+  formatDuration,
+  formatMoney,
+  formatNumber,
+  formatValue,
+} from '../src/base/format'
+import { compareValues, flatten, keysByVariety, toNumber, valueAt } from '../src/base/values'
+
+describe('numbers', () => {
+  it.each([
+    [0, '0'],
+    [-0, '-0'],
+    [1234.5678, '1,234.6'],
+    [0.00012, '0.00012'],
+    [0.0000123, '1.230e−5'],
+    [123456789, '1.235e8'],
+    [Number.NaN, 'NaN'],
+    [Number.POSITIVE_INFINITY, '∞'],
+    [Number.NEGATIVE_INFINITY, '−∞'],
+  ])('%d is written %s', (value, text) => expect(formatNumber(value)).toBe(text))
+
+  it('whole numbers of a configuration stay as they were written', () => {
+    expect(formatValue(20261130)).toBe('20261130')
+    expect(formatValue('Infinity')).toBe('∞')
+    expect(formatValue([1, 'a'])).toBe('[1,"a"]')
+    expect(formatValue(null)).toBe('–')
+  })
+
+  it('JSON numbers with names become floats', () => {
+    expect(toNumber('NaN')).toBeNaN()
+    expect(toNumber('-Infinity')).toBe(Number.NEGATIVE_INFINITY)
+    expect(toNumber(null)).toBeNaN()
+    expect(toNumber(2.5)).toBe(2.5)
+  })
+})
+
+describe('durations, sizes and money', () => {
+  it.each([
+    [0, '0 ms'],
+    [999, '999 ms'],
+    [4200, '4.2 s'],
+    [59_400, '59 s'],
+    [59_600, '1 min 0 s'],
+    [200_000, '3 min 20 s'],
+    [7_500_000, '2 h 5 min'],
+    [273_600_000, '3 d 4 h'],
+  ])('%d ms is %s', (ms, text) => expect(formatDuration(ms)).toBe(text))
+
+  it.each([
+    [0, '0 B'],
+    [1536, '1.5 KiB'],
+    [824633720832, '768 GiB'],
+  ])('%d bytes are %s', (bytes, text) => expect(formatBytes(bytes)).toBe(text))
+
+  it('a short run is not free', () => {
+    expect(formatMoney(4200, 'EUR')).toBe('€0.0042')
+    expect(formatMoney(18_340_000, 'EUR')).toBe('€18.34')
+    expect(formatMoney(0, 'EUR')).toBe('€0.00')
+    expect(formatMoney(null, 'EUR')).toBe('–')
+  })
+
+  it('times of the last week are relative', () => {
+    const now = Date.parse('2026-11-30T12:00:00Z')
+    expect(formatAgo('2026-11-30T11:59:58Z', now)).toBe('just now')
+    expect(formatAgo('2026-11-30T11:48:00Z', now)).toBe('12 min. ago')
+    expect(formatAgo('2026-10-01T00:00:00Z', now)).toBe('Oct 1, 2026')
+    expect(formatAgo(null, now)).toBe('never')
+  })
+
+  it('long names are cut in the middle', () => {
+    expect(cutMiddle('resnet50-lr-0.01-seed-17', 11)).toBe('resne…ed-17')
+    expect(cutMiddle('short', 11)).toBe('short')
+  })
+})
+
+describe('nested values', () => {
+  const value = { a: { b: 1, c: [1, 2] }, d: 'x', e: {} }
+
+  it('become rows in their order', () => {
+    expect(flatten(value)).toEqual([
+      { path: 'a.b', value: 1 },
+      { path: 'a.c', value: [1, 2] },
+      { path: 'd', value: 'x' },
+      { path: 'e', value: {} },
+    ])
+    expect(flatten(null)).toEqual([])
+  })
+
+  it('are found by path, also with dots in keys', () => {
+    expect(valueAt(value, 'a.b')).toBe(1)
+    expect(valueAt({ 'best.loss': 2, 'x.y': { z: 3 } }, 'best.loss')).toBe(2)
+    expect(valueAt({ 'x.y': { z: 3 } }, 'x.y.z')).toBe(3)
+    expect(valueAt(value, 'a.q')).toBeUndefined()
+  })
+
+  it('keys that tell apart come first', () => {
+    const runs = [
+      { lr: 1, seed: 1, epochs: 3 },
+      { lr: 1, seed: 2, epochs: 3 },
+      { lr: 2, seed: 3 },
+    ]
+    expect(keysByVariety(runs)).toEqual(['seed', 'lr', 'epochs'])
+  })
+
+  it('sort as numbers, missing ones last', () => {
+    const values = [10, undefined, 9, 'Infinity', '-Infinity', 'NaN']
+    expect(values.sort(compareValues)).toEqual(['-Infinity', 9, 10, 'Infinity', 'NaN', undefined])
+  })
+})

@@ -8,7 +8,8 @@ from pathlib import Path
 from conftest import tool_run
 
 JUNIT = """<testsuites><testsuite name="a" tests="9">
-<testcase name="1"/><testcase name="2"><failure>\x1b[31mred</failure></testcase><testcase name="3"><skipped/></testcase>
+<testcase name="1"/><testcase name="2"><failure>\x1b[31mred</failure></testcase>
+<testcase name="3"><skipped/></testcase>
 </testsuite></testsuites>"""
 
 

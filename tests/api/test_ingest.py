@@ -128,7 +128,7 @@ def expected(
         out["x"].append(low)
         out["min"].append(min(finite) if finite else None)
         out["max"].append(max(finite) if finite else None)
-        out["first"].append(text_of([v for x, v in some if x == low][0]))
+        out["first"].append(text_of(next(v for x, v in some if x == low)))
         out["last"].append(text_of([v for x, v in some if x == high][-1]))
         out["counts"].append(len(some))
     return out

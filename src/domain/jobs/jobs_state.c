@@ -252,7 +252,7 @@ enum err_code job_event_decode(struct str detail, struct arena *arena, struct jo
     json_take_i64_opt(&r, "run_time_ms", 0, INT64_MAX, &event->run_time_ms);
     json_take_i64_opt(&r, "gpu_ms", 0, INT64_MAX, &event->gpu_ms);
     json_take_i64_opt(&r, "cost_micro", 0, INT64_MAX, &event->cost_micro);
-    json_take_text_opt(&r, "reason", 4096, &reason);
+    json_take_note_opt(&r, "reason", 4096, &reason);
     TRY(json_reader_end(&r));
     event->exit_code = (int)exit_code;
     event->exit_signal = (int)exit_signal;

@@ -112,5 +112,6 @@ int main(void)
         cmocka_unit_test(silent_agents_and_other_targets_get_nothing),
         cmocka_unit_test(a_job_that_never_fits_says_so_with_numbers),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("sched", tests, NULL, NULL);
 }

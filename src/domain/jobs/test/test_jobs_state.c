@@ -1,0 +1,236 @@
+/* The state table of jobs, on all pairs, and its replay from encoded events. */
+#include "domain/jobs/jobs_plan.h"
+#include "domain/jobs/jobs_state.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define NO (-1)
+
+static struct job job_in(enum job_state state)
+{
+    return (struct job){
+        .public_id = {"jaaaaaaaaaaaa"},
+        .state = state,
+        .queued = 10,
+        .started = state >= JOB_RUNNING ? 20 : TIME_NONE,
+        .ended = TIME_NONE,
+        .retries = 1,
+        .attempt_count = state >= JOB_OFFERED ? 1 : 0,
+        .exit_code = EXIT_NONE,
+        .exit_signal = EXIT_NONE,
+        .reason = STR(""),
+    };
+}
+
+static struct job_event event_of(enum job_event_kind kind)
+{
+    return (struct job_event){.kind = kind,
+                              .at = 100,
+                              .exit_code = kind == JOB_EVENT_ENDED ? 0 : EXIT_NONE,
+                              .exit_signal = EXIT_NONE,
+                              .reason = STR("")};
+}
+
+/* What each event makes of each state, written down by hand; NO: refused. */
+#define HELD      JOB_HELD
+#define QUEUED    JOB_QUEUED
+#define OFFERED   JOB_OFFERED
+#define CLAIMED   JOB_CLAIMED
+#define STARTING  JOB_STARTING
+#define RUNNING   JOB_RUNNING
+#define STOPPING  JOB_STOPPING
+#define GOOD      JOB_SUCCEEDED
+#define BAD       JOB_FAILED
+#define CANCELLED JOB_CANCELLED
+
+static const int want[JOB_EVENT_COUNT][JOB_STATE_COUNT] = {
+    [JOB_EVENT_SUBMITTED] = {HELD, QUEUED, NO, NO, NO, NO, NO, NO, NO, NO},
+    [JOB_EVENT_RELEASED] = {QUEUED, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [JOB_EVENT_OFFERED] = {NO, OFFERED, NO, NO, NO, NO, NO, NO, NO, NO},
+    [JOB_EVENT_WITHDRAWN] = {NO, NO, QUEUED, NO, NO, NO, NO, NO, NO, NO},
+    [JOB_EVENT_ACCEPTED] = {NO, NO, CLAIMED, NO, NO, NO, NO, NO, NO, NO},
+    [JOB_EVENT_STARTING] = {NO, NO, NO, STARTING, NO, NO, NO, NO, NO, NO},
+    [JOB_EVENT_RUNNING] = {NO, NO, NO, RUNNING, RUNNING, NO, NO, NO, NO, NO},
+    [JOB_EVENT_CANCEL] = {CANCELLED, CANCELLED, CANCELLED, STOPPING, STOPPING, STOPPING, NO, NO, NO,
+                          NO},
+    [JOB_EVENT_ENDED] = {NO, NO, NO, GOOD, GOOD, GOOD, GOOD, NO, NO, NO},
+    [JOB_EVENT_LOST] = {NO, NO, NO, QUEUED, QUEUED, QUEUED, QUEUED, NO, NO, NO},
+    [JOB_EVENT_FINAL] = {NO, NO, NO, NO, NO, NO, NO, GOOD, BAD, CANCELLED},
+};
+
+static void every_event_in_every_state_is_allowed_or_refused_as_written(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < JOB_EVENT_COUNT; kind++)
+        for (int from = 0; from < JOB_STATE_COUNT; from++) {
+            struct job job = job_in((enum job_state)from), before = job;
+            struct job_event event = event_of((enum job_event_kind)kind);
+            struct err err;
+            enum err_code code = job_apply(&job, &event, &err);
+            if (want[kind][from] == NO) {
+                assert_int_equal(code, ERR_CONFLICT);
+                assert_memory_equal(&job, &before, sizeof job);
+            } else {
+                assert_int_equal(code, OK);
+                assert_int_equal(job.state, want[kind][from]);
+                assert_int_equal(job.event_count, before.event_count + 1);
+            }
+        }
+}
+
+static struct job after(enum job_state from, struct job_event event)
+{
+    struct job job = job_in(from);
+
+    assert_int_equal(job_apply(&job, &event, NULL), OK);
+    return job;
+}
+
+static void an_end_is_good_only_with_exit_code_0_and_nothing_else(void **state)
+{
+    struct job_event e = event_of(JOB_EVENT_ENDED);
+
+    (void)state;
+    assert_int_equal(after(JOB_RUNNING, e).state, JOB_SUCCEEDED);
+    e.exit_code = 3;
+    assert_int_equal(after(JOB_RUNNING, e).state, JOB_FAILED);
+    e.exit_code = 0;
+    e.timed_out = true;
+    assert_int_equal(after(JOB_RUNNING, e).state, JOB_FAILED);
+    e.timed_out = false;
+    e.exit_code = EXIT_NONE;
+    e.exit_signal = 9;
+    assert_int_equal(after(JOB_RUNNING, e).state, JOB_FAILED);
+    e = event_of(JOB_EVENT_ENDED);
+    e.failed_to_start = true;
+    assert_int_equal(after(JOB_CLAIMED, e).state, JOB_FAILED);
+}
+
+static void a_cancelled_job_is_cancelled_however_its_work_ended(void **state)
+{
+    struct job job = job_in(JOB_RUNNING);
+    struct job_event cancel = event_of(JOB_EVENT_CANCEL), ended = event_of(JOB_EVENT_ENDED);
+
+    (void)state;
+    assert_int_equal(job_apply(&job, &cancel, NULL), OK);
+    assert_int_equal(job_apply(&job, &ended, NULL), OK);
+    assert_int_equal(job.state, JOB_CANCELLED);
+}
+
+static void retry_refuses_when_attempts_are_used_up(void **state)
+{
+    struct job job = job_in(JOB_RUNNING);
+    struct job_event lost = event_of(JOB_EVENT_LOST);
+
+    (void)state;
+    lost.run_time_ms = 5;
+    lost.cost_micro = 7;
+    job.attempt_count = 1;
+    assert_int_equal(job_apply(&job, &lost, NULL), OK);
+    assert_int_equal(job.state, JOB_QUEUED);
+    assert_int_equal(job.queued, 10); /* it keeps its age */
+    job.state = JOB_RUNNING;
+    job.attempt_count = 2;
+    assert_int_equal(job_apply(&job, &lost, NULL), OK);
+    assert_int_equal(job.state, JOB_FAILED);
+    assert_int_equal(job.run_time_ms, 10);
+    assert_int_equal(job.cost_micro, 14); /* lost work costs too */
+}
+
+static void cost_is_rounded_and_saturates(void **state)
+{
+    (void)state;
+    assert_int_equal(job_cost_micro(3600000, 5, 7, 2), 19);
+    assert_int_equal(job_cost_micro(1800000, 1, 0, 0), 1); /* half is rounded up */
+    assert_int_equal(job_cost_micro(1799999, 1, 0, 0), 0);
+    assert_int_equal(job_cost_micro(INT64_MAX, INT64_MAX, INT64_MAX, 1024), INT64_MAX);
+}
+
+static void replaying_encoded_events_rebuilds_the_job(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    static const enum job_event_kind life[] = {
+        JOB_EVENT_SUBMITTED, JOB_EVENT_OFFERED, JOB_EVENT_WITHDRAWN, JOB_EVENT_OFFERED,
+        JOB_EVENT_ACCEPTED,  JOB_EVENT_RUNNING, JOB_EVENT_LOST,      JOB_EVENT_OFFERED,
+        JOB_EVENT_ACCEPTED,  JOB_EVENT_RUNNING, JOB_EVENT_CANCEL,    JOB_EVENT_ENDED,
+        JOB_EVENT_FINAL,
+    };
+    struct job lived = job_in(JOB_QUEUED), replayed = job_in(JOB_QUEUED);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(life); i++) {
+        struct job_event event = event_of(life[i]), again = event_of(life[i]);
+        event.at = again.at = 1000 + (time_ms)i;
+        event.attempt = again.attempt = (struct id){"taaaaaaaaaaaa"};
+        if (life[i] == JOB_EVENT_ENDED || life[i] == JOB_EVENT_LOST) {
+            event.exit_code = EXIT_NONE;
+            event.exit_signal = 15;
+            event.run_time_ms = 1234;
+            event.gpu_ms = 99;
+            event.cost_micro = 5;
+            event.reason = STR("a \"reason\"\twith marks");
+        }
+        assert_int_equal(job_apply(&lived, &event, NULL), OK);
+        assert_int_equal(job_event_decode(job_event_encode(&event, &arena), &arena, &again, NULL),
+                         OK);
+        assert_int_equal(job_apply(&replayed, &again, NULL), OK);
+        assert_true(str_eq(lived.reason, replayed.reason));
+        replayed.reason = lived.reason; /* the same text elsewhere in memory */
+        assert_memory_equal(&lived, &replayed, sizeof lived);
+    }
+    assert_int_equal(lived.state, JOB_CANCELLED);
+}
+
+static bool wants(const struct job_actions *actions, enum job_action_kind kind)
+{
+    for (size_t i = 0; i < actions->count; i++)
+        if (actions->items[i].kind == kind)
+            return true;
+    return false;
+}
+
+static void the_plan_follows_from_the_state_alone(void **state)
+{
+    struct attempt attempt = {.state = ATTEMPT_LOST, .final = true};
+    struct job job = job_in(JOB_STOPPING);
+    struct job_actions actions, again;
+
+    (void)state;
+    job_plan(&job, NULL, &actions);
+    job_plan(&job, NULL, &again);
+    assert_memory_equal(&actions, &again, sizeof actions);
+    assert_true(wants(&actions, JOB_ACTION_STOP_WORK));
+    job = job_in(JOB_QUEUED);
+    job_plan(&job, &attempt, &actions);
+    assert_true(wants(&actions, JOB_ACTION_WAKE_SCHEDULER));
+    assert_true(wants(&actions, JOB_ACTION_LIMIT_KEY));
+    assert_false(wants(&actions, JOB_ACTION_REVOKE_KEY));
+    job = job_in(JOB_SUCCEEDED);
+    job.final = true;
+    attempt = (struct attempt){.state = ATTEMPT_SUCCEEDED, .final = true};
+    job_plan(&job, &attempt, &actions);
+    assert_true(wants(&actions, JOB_ACTION_REVOKE_KEY));
+    assert_true(wants(&actions, JOB_ACTION_CLOSE_CONSOLE));
+    assert_int_equal(actions.items[0].run_state, RUN_FINISHED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_event_in_every_state_is_allowed_or_refused_as_written),
+        cmocka_unit_test(an_end_is_good_only_with_exit_code_0_and_nothing_else),
+        cmocka_unit_test(a_cancelled_job_is_cancelled_however_its_work_ended),
+        cmocka_unit_test(retry_refuses_when_attempts_are_used_up),
+        cmocka_unit_test(cost_is_rounded_and_saturates),
+        cmocka_unit_test(replaying_encoded_events_rebuilds_the_job),
+        cmocka_unit_test(the_plan_follows_from_the_state_alone),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("jobs_state", tests, NULL, NULL);
+}

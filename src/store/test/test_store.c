@@ -1,0 +1,176 @@
+/* Facts about the store: opening, migrating, transactions, chunks and values. */
+#include "store/chunk/chunk.h"
+#include "store/store_identity.h"
+#include "store/store_metric.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static char dir[64], path[96];
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(dir, sizeof(dir), "/tmp/euvyra-store-XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(path, sizeof(path), "%s/euvyra.db", dir);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    char side[128];
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const ends[] = {"", "-wal", "-shm"};
+        snprintf(side, sizeof side, "%s%s", path, ends[i]);
+        (void)unlink(side);
+    }
+    return rmdir(dir);
+}
+
+static struct user user(const char *id, const char *login)
+{
+    struct user u = {.login = str_from(login), .password_hash = STR("x"), .created = 1};
+
+    snprintf(u.public_id.text, ID_BYTES, "%s", id);
+    return u;
+}
+
+static void what_was_committed_is_there_after_opening_again(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct user ada = user("uaaaaaaaaaaaa", "ada"), found;
+    struct store store = {0};
+
+    (void)state;
+    assert_int_equal(store_open(&store, path, true, NULL), OK);
+    assert_int_equal(store_begin(&store, NULL), OK);
+    assert_int_equal(store_user_insert(&store, &ada, NULL), OK);
+    assert_int_equal(store_commit(&store, NULL), OK);
+    store_close(&store);
+    assert_int_equal(store_open(&store, path, false, NULL), OK);
+    assert_int_equal(store_user_by_login(&store, STR("ada"), &arena, &found, NULL), OK);
+    assert_int_equal(found.id.v, ada.id.v);
+    assert_int_equal(store_user_by_login(&store, STR("eve"), &arena, &found, NULL), ERR_NOT_FOUND);
+    store_close(&store);
+}
+
+static void a_refused_command_leaves_nothing_and_the_batch_goes_on(void **state)
+{
+    struct user one = user("ubbbbbbbbbbbb", "one"), twin = user("ucccccccccccc", "one");
+    struct user two = user("udddddddddddd", "two");
+    struct store store = {0};
+    struct err err;
+    int64_t before = 0, count = 0;
+
+    (void)state;
+    assert_int_equal(store_open(&store, path, true, NULL), OK);
+    assert_int_equal(store_user_count(&store, &before, NULL), OK);
+    assert_int_equal(store_begin(&store, NULL), OK);
+    assert_int_equal(store_savepoint(&store, NULL), OK);
+    assert_int_equal(store_user_insert(&store, &one, NULL), OK);
+    assert_int_equal(store_savepoint_keep(&store, NULL), OK);
+    assert_int_equal(store_savepoint(&store, NULL), OK);
+    assert_int_equal(store_user_insert(&store, &twin, &err), ERR_CONFLICT);
+    store_savepoint_undo(&store);
+    assert_int_equal(store_savepoint(&store, NULL), OK);
+    assert_int_equal(store_user_insert(&store, &two, NULL), OK);
+    assert_int_equal(store_savepoint_keep(&store, NULL), OK);
+    assert_int_equal(store_commit(&store, NULL), OK);
+    assert_int_equal(store_user_count(&store, &count, NULL), OK);
+    assert_int_equal(count, before + 2);
+    store_close(&store);
+}
+
+static void a_reader_cannot_write(void **state)
+{
+    struct user eve = user("ueeeeeeeeeeee", "eve");
+    struct store store = {0};
+
+    (void)state;
+    assert_int_equal(store_open(&store, path, false, NULL), OK);
+    assert_true(store_user_insert(&store, &eve, NULL) != OK);
+    store_close(&store);
+}
+
+static void a_folder_from_a_newer_version_is_refused(void **state)
+{
+    struct store store = {0};
+    sqlite3 *db = NULL;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=9999", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    assert_int_equal(store_open(&store, path, true, &err), ERR_CONFLICT);
+    assert_non_null(strstr(err.text, "newer version"));
+    assert_true(err.hint[0] != '\0');
+}
+
+static void floats_keep_their_order_and_every_bit(void **state)
+{
+    static const double values[] = {-INFINITY, -1e308, -1.0, -5e-324, -0.0,
+                                    0.0,       5e-324, 1.0,  1e308,   INFINITY};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        double back = float_from_bits(float_to_bits(values[i]));
+        assert_memory_equal(&back, &values[i], sizeof back);
+        if (i)
+            assert_true(float_to_bits(values[i - 1]) < float_to_bits(values[i]));
+    }
+    assert_true(isnan(float_from_bits(float_to_bits(NAN))));
+}
+
+static void a_chunk_comes_back_bit_for_bit_and_damage_is_noticed(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct metric_point points[METRIC_CHUNK_POINTS], *back;
+    struct str data;
+    char *copy;
+    size_t count = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(points); i++)
+        points[i] = (struct metric_point){INT64_MIN + (int64_t)i, -(int64_t)i,
+                                          i % 3 ? 1.0 / (double)(i + 1) : NAN};
+    data = chunk_encode(points, ARRAY_LEN(points), &arena);
+    assert_int_equal(chunk_decode(data, &arena, &back, &count, NULL), OK);
+    assert_int_equal(count, METRIC_CHUNK_POINTS);
+    assert_memory_equal(back, points, sizeof points);
+    for (size_t at = 0; at < data.len; at += 97) {
+        copy = arena_text(&arena, data);
+        copy[at] ^= 1;
+        assert_int_equal(chunk_decode(str_n(copy, data.len), &arena, &back, &count, NULL), ERR_IO);
+    }
+    assert_int_equal(chunk_decode(str_n(data.data, 11), &arena, &back, &count, NULL), ERR_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_committed_is_there_after_opening_again),
+        cmocka_unit_test(a_refused_command_leaves_nothing_and_the_batch_goes_on),
+        cmocka_unit_test(a_reader_cannot_write),
+        cmocka_unit_test(floats_keep_their_order_and_every_bit),
+        cmocka_unit_test(a_chunk_comes_back_bit_for_bit_and_damage_is_noticed),
+        cmocka_unit_test(a_folder_from_a_newer_version_is_refused),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("store", tests, setup, teardown);
+}

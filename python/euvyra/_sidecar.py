@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 
@@ -17,6 +18,16 @@ def find_program() -> str | None:
     if os.access(beside, os.X_OK):
         return str(beside)
     return shutil.which("euvyra")
+
+
+def _environment() -> dict[str, str]:
+    """Ours, and what the sidecar records of Python, which it cannot see from outside."""
+    return {
+        **os.environ,
+        "EUVYRA_PYTHON": sys.version.split()[0],
+        "EUVYRA_PROGRAM": sys.argv[0] if sys.argv else "",
+        "EUVYRA_PYTHON_PATH": os.pathsep.join(path for path in sys.path if path),
+    }
 
 
 def start(folder: str) -> str | None:
@@ -39,7 +50,7 @@ def start(folder: str) -> str | None:
         ),
     ]
     try:
-        pid = os.posix_spawn(program, argv, os.environ, file_actions=actions, setsid=True)
+        pid = os.posix_spawn(program, argv, _environment(), file_actions=actions, setsid=True)
         _, status = os.waitpid(pid, 0)
     except OSError as error:
         return f"the uploader could not be started: {error.strerror}"

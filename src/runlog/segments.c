@@ -148,6 +148,11 @@ int runlog_segments_read(struct runlog_segments *segments, uint8_t *ret_data, si
     return state;
 }
 
+bool runlog_segments_has_next(const struct runlog_segments *segments)
+{
+    return segments->fd >= 0 && segment_exists(segments, segments->segment.number + 1);
+}
+
 int runlog_segments_sync(const struct runlog_segments *segments)
 {
     if (segments->fd < 0)

@@ -27,5 +27,7 @@ void runlog_segments_close(struct runlog_segments *segments);
  * -errno of the file system. */
 int runlog_segments_read(struct runlog_segments *segments, uint8_t *ret_data, size_t capacity,
                          size_t *ret_len);
+/* True when the segment being read is final: the writer has gone on to the next one. */
+bool runlog_segments_has_next(const struct runlog_segments *segments);
 /* Flushes the segment being read, and what the writer wrote into it, to the disk. 0 or -errno. */
 int runlog_segments_sync(const struct runlog_segments *segments);

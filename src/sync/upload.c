@@ -9,11 +9,16 @@
 #include "runlog/crc.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define POST_TIMEOUT_MS 120000
+/* Less than this in a post means that the log ended: a group may be too large for what is left. */
+#define POST_FULL_BYTES (RUNLOG_POST_BYTES_MAX - RUNLOG_GROUP_BYTES_MAX - 64u * 1024u)
+#define LOOKS_MAX       4
+#define LOOK_PAUSE_MS   20
 #define REPLACES_MAX    16 /* times that a round may be sent to another offset by the server */
 #define NEXT_MS_DEFAULT 15000
 #define NEXT_MS_MIN     200
@@ -292,31 +297,51 @@ static enum err_code post_send(struct upload *upload, struct upload_writer *writ
     return code;
 }
 
-/* Sends what this writer has. The reader stands at `acked` between posts. */
+/* Reads the next post. What looks damaged is looked at again: a record of a living writer can be
+ * seen half stored. */
+static int writer_read(struct upload *upload, struct upload_writer *writer, size_t *ret_len)
+{
+    int state = RUNLOG_BAD;
+
+    for (int look = 0; look < LOOKS_MAX && state == RUNLOG_BAD; look++) {
+        if (look > 0)
+            (void)poll(NULL, 0, LOOK_PAUSE_MS);
+        state = runlog_segments_read(&writer->reader, upload->data, RUNLOG_POST_BYTES_MAX, ret_len);
+    }
+    return state;
+}
+
+/* Sends what this writer has now. A writer that adds to its log all the time must not keep the
+ * round to itself, so after a post that was not full only a look at what follows is left, unless a
+ * further segment lies there. The reader stands at `acked` between posts. */
 static enum err_code writer_send(struct upload *upload, struct upload_writer *writer,
                                  struct err *err)
 {
     int replaces = 0;
+    bool is_last = false;
 
     while (writer->state == UPLOAD_GOING) {
         size_t len = 0;
-        int state =
-            runlog_segments_read(&writer->reader, upload->data, RUNLOG_POST_BYTES_MAX, &len);
+        int state = writer_read(upload, writer, &len);
         if (state < 0 || state == RUNLOG_BAD) {
             writer_damaged(writer, state);
             return OK;
         }
-        if (len == 0 && state == RUNLOG_TORN)
+        if (is_last || (len == 0 && state == RUNLOG_TORN)) {
+            writer_seek(writer, writer->acked);
             return OK;
+        }
         if (len == 0)
             continue; /* on to the next segment */
-        uint64_t before = writer->acked;
+        is_last = len < POST_FULL_BYTES && !runlog_segments_has_next(&writer->reader);
+        uint64_t want = writer->acked + len;
         enum err_code code = post_send(upload, writer, len, err);
         if (writer->reader.offset != writer->acked && writer->state == UPLOAD_GOING)
             writer_seek(writer, writer->acked);
         if (code != OK)
             return code;
-        if (writer->acked != before + len && ++replaces > REPLACES_MAX)
+        is_last = is_last && writer->acked == want;
+        if (writer->acked != want && ++replaces > REPLACES_MAX)
             return err_set(err, ERR_UNAVAILABLE, "the server moves the offset of %s to and fro",
                            writer->id.text);
     }

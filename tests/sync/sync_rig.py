@@ -1,0 +1,26 @@
+"""What the sync tests share: the tool, and waiting for conditions."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def find_tool() -> str:
+    build = Path(os.environ.get("EUVYRA_BUILD", ROOT / "build"))
+    return str(build / "src" / "sync" / "sync_tool")
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float = 30) -> None:
+    """Waits for a condition; a test that would wait for ever fails with `what`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail(f"in vain: {what}")
+        time.sleep(0.01)

@@ -1,0 +1,68 @@
+// Starts the real programs for browser tests: a server on a port of the kernel's choice in a folder
+// of its own, and trainings against it.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
+
+/** Ends a program and waits until it is gone. */
+export async function programStop(child) {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  await gone
+}
+
+/** Resolves with the match of the first line that fits; rejects when the program ends before. */
+function lineOf(child, stream, pattern) {
+  return new Promise((resolve, reject) => {
+    const seen = []
+    createInterface({ input: stream }).on('line', (line) => {
+      seen.push(line)
+      const match = pattern.exec(line)
+      if (match) resolve(match)
+    })
+    child.once('exit', (code) => reject(new Error(`ended with ${code}: ${seen.join('\n')}`)))
+  })
+}
+
+export async function serverStart() {
+  const folder = mkdtempSync(join(tmpdir(), 'euvyra-browser.'))
+  const args = ['--data', join(folder, 'data'), '--listen', '127.0.0.1:0']
+  const child = spawn(join(root, 'build/euvyrad'), args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [, url, token] = await lineOf(child, child.stdout, /open (http:\/\/\S+)\/setup#(\S+)/)
+  const close = async () => {
+    await programStop(child)
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { url, token, folder, close }
+}
+
+/** The training of training.py under `euvyra exec`, which records what it prints: `leg()` lets it do one more leg, `end()` lets it finish. */
+export function trainingStart(server, key) {
+  const env = {
+    ...process.env,
+    EUVYRA_SERVER: server.url,
+    EUVYRA_API_KEY: key,
+    EUVYRA_DIR: join(server.folder, 'runs'),
+    EUVYRA_BIN: join(root, 'build/euvyra'),
+    EUVYRA_STRICT: '1',
+  }
+  const python = join(root, '.venv/bin/python')
+  const script = join(root, 'tests/browser/training.py')
+  const args = ['exec', '--project', 'digits', '--name', 'watched-run', '--', python, script]
+  const child = spawn(join(root, 'build/euvyra'), args, {
+    env,
+    cwd: server.folder,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  return {
+    leg: () => child.stdin.write('go\n'),
+    end: () => new Promise((resolve) => child.once('exit', resolve).stdin.end()),
+    stop: () => programStop(child),
+  }
+}

@@ -22,6 +22,7 @@
 
 #define KILL_ROUNDS   100
 #define KILL_ROUND_MS 50
+#define REAP_MS_MAX   2000
 
 struct process_executor {
     struct executor_port port;
@@ -137,6 +138,16 @@ static enum err_code bury(const char *folder, const struct id *attempt,
     return OK;
 }
 
+/* A supervisor that ended is our child if we started it: it must not stay a zombie. */
+static void reap_supervisor(const char *folder)
+{
+    struct process supervisor;
+    time_ms at;
+
+    if (attempt_process_read(folder, "supervisor.json", &supervisor, &at, NULL) == OK)
+        (void)waitpid(supervisor.pid, NULL, WNOHANG); /* of an earlier agent: not our child */
+}
+
 static enum err_code executor_look(void *ctx, const struct id *attempt,
                                    struct executor_look *ret_look, struct err *err)
 {
@@ -155,6 +166,8 @@ static enum err_code executor_look(void *ctx, const struct id *attempt,
 
     enum err_code code = file_lock(path, &lock_fd, err);
 
+    if (code == OK)
+        reap_supervisor(folder);
     if (attempt_file_exists(folder, "exit.json"))
         return attempt_exit_read(folder, ret_look, err);
     if (code == ERR_CONFLICT) {
@@ -199,8 +212,14 @@ static enum err_code executor_kill(void *ctx, const struct id *attempt, struct e
 static enum err_code executor_remove(void *ctx, const struct id *attempt, struct err *err)
 {
     char folder[ATTEMPT_PATH_BYTES];
+    struct process supervisor;
+    struct process_end end;
+    time_ms at;
 
     folder_of(ctx, attempt, folder);
+    /* It has written its last file and is about to exit; if it is our child it must be reaped. */
+    if (attempt_process_read(folder, "supervisor.json", &supervisor, &at, NULL) == OK)
+        (void)process_wait(&supervisor, REAP_MS_MAX, &end); /* not our child: nothing to reap */
     return file_remove_tree(folder, err);
 }
 

@@ -1,5 +1,6 @@
 /* The executor for hosts without a container engine: an attempt is a process under a supervisor of
- * its own (attempt_supervisor.h). Isolates neither GPUs nor files. */
+ * its own (attempt_supervisor.h). Isolates neither GPUs nor files.
+ * may block; thread: the attempt's owner (ports/executor.h) */
 #pragma once
 
 #include "ports/executor.h"

@@ -1,0 +1,34 @@
+/* The agent: offers this machine to a server, runs what it is given, and reports what became of it.
+ * Only calls out. Everything it must remember lies in its folder, so that it may die at any moment
+ * and be started again. thread: main */
+#pragma once
+
+#include "net/http_client.h"
+#include "ports/executor.h"
+
+#include <sys/types.h>
+
+#define AGENT_BOOT_BYTES 13
+
+struct agent_options {
+    const char *server;   /* URL */
+    const char *key_text; /* of the agent */
+    const char *ca_file;  /* or NULL */
+    const char *name;     /* checked against the key; NULL: not */
+    const char *target;   /* the same */
+    const char *dir;      /* the agent's folder */
+    const char *program;  /* this program, absolute */
+    const char *euvyra;   /* the command line beside it, or NULL */
+    const char *version;
+    int64_t slots; /* jobs at once; 0: one for each CPU */
+    bool set_user; /* jobs run as this user */
+    uid_t uid;
+    gid_t gid;
+    const char *user_name, *user_home; /* of the jobs; NULL: ours */
+    const char *const *environ;        /* ours; jobs get a short list out of it */
+    int signal_fd;                     /* SIGTERM and SIGINT end the agent, not its work */
+};
+
+/* Returns when a signal came. ERR_CONFLICT: another agent has this folder. ERR_UPGRADE, and
+ * ERR_UNAUTHENTICATED at the start alone, end it too. */
+MUST_CHECK enum err_code agent_run(const struct agent_options *options, struct err *err);

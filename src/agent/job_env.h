@@ -1,0 +1,17 @@
+/* The environment of a job: a short list of the agent's own variables, what the job asked for, and
+ * what tells the SDK where it is. Later ones win. Pure. thread: any */
+#pragma once
+
+#include "base/arena.h"
+#include "wire/agent_messages.h"
+
+struct job_env_facts {
+    const char *const *agent_env;          /* "NAME=value", NULL-terminated */
+    const char *server, *ca_file, *euvyra; /* the last two may be NULL */
+    const char *key_file, *runs_dir;
+    const char *user_name, *user_home; /* NULL: as in agent_env */
+};
+
+/* NULL-terminated, in the arena. */
+const char *const *job_env_build(struct arena *arena, const struct wire_offer *offer,
+                                 const struct job_env_facts *facts);

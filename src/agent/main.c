@@ -1,0 +1,269 @@
+/* euvyra-agent: options, and the verbs it runs itself with: attempt (a supervisor), unpack, upload.
+ */
+#include "agent/agent.h"
+#include "base/log.h"
+#include "crypto/secret.h"
+#include "drivers/executor/process/attempt_supervisor.h"
+#include "sync/folders.h"
+#include "sys/file.h"
+#include "sys/pack.h"
+#include "sys/signals.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PRODUCT        "euvyra-agent/" EUVYRA_VERSION
+#define KEY_FILE_BYTES 4096
+#define SLOTS_MAX      10000
+
+extern char **environ;
+
+struct arguments {
+    const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level;
+    bool allow_root, help, version;
+};
+
+static const char usage[] =
+    "euvyra-agent offers this machine to a Euvyra server and runs its jobs.\n"
+    "\n"
+    "  euvyra-agent --server URL --key-file FILE --dir DIR [options]\n"
+    "\n"
+    "  --server URL      the server; also EUVYRA_SERVER\n"
+    "  --key-file FILE   the agent's key, from `euvyra agents add`; also EUVYRA_API_KEY_FILE\n"
+    "  --dir DIR         where the agent keeps its work; made when it is missing\n"
+    "  --name NAME       refuse to start when the key is another agent's\n"
+    "  --target TARGET   refuse to start when the agent is at another target\n"
+    "  --slots N         jobs at once; default one for each CPU\n"
+    "  --job-user USER   run jobs as this user (needs root)\n"
+    "  --allow-root      run jobs as root\n"
+    "  --log-level LEVEL debug, info, warn or error; default info\n"
+    "  --version, --help\n"
+    "\n"
+    "EUVYRA_CA names the certificates to trust. SIGTERM ends the agent and leaves its jobs\n"
+    "running; an agent started again in the same folder takes them up.\n";
+
+static int fail(const struct err *err)
+{
+    (void)fprintf(stderr, "euvyra-agent: %s\n", err->text);
+    if (err->hint[0])
+        (void)fprintf(stderr, "hint: %s\n", err->hint);
+    return err_code_exit(err->code);
+}
+
+static enum err_code parse(int argc, char **argv, struct arguments *a, struct err *err)
+{
+    static const struct option options[] = {
+        {"server", required_argument, NULL, 's'},   {"key-file", required_argument, NULL, 'k'},
+        {"dir", required_argument, NULL, 'd'},      {"name", required_argument, NULL, 'n'},
+        {"target", required_argument, NULL, 't'},   {"slots", required_argument, NULL, 'S'},
+        {"job-user", required_argument, NULL, 'u'}, {"log-level", required_argument, NULL, 'l'},
+        {"allow-root", no_argument, NULL, 'r'},     {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},        {0},
+    };
+    int c;
+
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        switch (c) {
+        case 's': a->server = optarg; break;
+        case 'k': a->key_file = optarg; break;
+        case 'd': a->dir = optarg; break;
+        case 'n': a->name = optarg; break;
+        case 't': a->target = optarg; break;
+        case 'S': a->slots = optarg; break;
+        case 'u': a->job_user = optarg; break;
+        case 'l': a->log_level = optarg; break;
+        case 'r': a->allow_root = true; break;
+        case 'h': a->help = true; break;
+        case 'v': a->version = true; break;
+        default:
+            return err_set(err, ERR_INVALID, "option \"%.60s\" is unknown or lacks its value",
+                           argv[optind - 1]);
+        }
+    }
+    if (optind < argc)
+        return err_set(err, ERR_INVALID, "argument \"%.60s\" is not expected", argv[optind]);
+    a->server = a->server ? a->server : getenv("EUVYRA_SERVER");
+    a->key_file = a->key_file ? a->key_file : getenv("EUVYRA_API_KEY_FILE");
+    return OK;
+}
+
+static enum err_code take_level(const char *text, struct err *err)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            log_level_set((enum log_level)i);
+            return OK;
+        }
+    }
+    return err_set(err, ERR_INVALID, "--log-level is debug, info, warn or error, not \"%.20s\"",
+                   text);
+}
+
+/* Whose jobs these are. As root nobody's by accident. */
+static enum err_code take_user(const struct arguments *a, struct agent_options *o, struct err *err)
+{
+    const struct passwd *user;
+
+    if (!a->job_user && geteuid() == 0 && !a->allow_root) {
+        (void)err_set(err, ERR_FORBIDDEN, "jobs would run as root");
+        err_hint(err, "give --job-user USER, or --allow-root if that is wanted");
+        return ERR_FORBIDDEN;
+    }
+    if (!a->job_user)
+        return OK;
+    user = getpwnam(a->job_user);
+    if (!user)
+        return err_set(err, ERR_NOT_FOUND, "user \"%.60s\" is not known here", a->job_user);
+    if (user->pw_uid == 0 && !a->allow_root)
+        return err_set(err, ERR_FORBIDDEN, "--job-user root needs --allow-root");
+    if (user->pw_uid == geteuid())
+        return OK;
+    if (geteuid() != 0)
+        return err_set(err, ERR_FORBIDDEN, "--job-user %.60s needs root", a->job_user);
+    o->set_user = true;
+    o->uid = user->pw_uid;
+    o->gid = user->pw_gid;
+    o->user_name = user->pw_name; /* static storage of the C library: asked once */
+    o->user_home = user->pw_dir;
+    return OK;
+}
+
+static enum err_code take_key(const char *path, char ret_key[KEY_TEXT_BYTES], struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    struct key_text key;
+
+    TRY(file_read(path, KEY_FILE_BYTES, &text, err));
+    if (!key_parse(str_trim(buf_str(&text)), &key))
+        return err_set(err, ERR_UNAUTHENTICATED, "%s does not hold a key", path);
+    memcpy(ret_key, key.text, KEY_TEXT_BYTES);
+    return OK;
+}
+
+static enum err_code take_options(const struct arguments *a, struct agent_options *o,
+                                  struct err *err)
+{
+    int64_t slots = 0;
+
+    if (!a->server || !a->key_file || !a->dir) {
+        (void)err_set(err, ERR_INVALID, "%s is missing",
+                      !a->server     ? "--server URL"
+                      : !a->key_file ? "--key-file FILE"
+                                     : "--dir DIR");
+        err_hint(err, "euvyra-agent --help");
+        return ERR_INVALID;
+    }
+    if (a->slots && (!str_to_i64(str_from(a->slots), &slots) || slots < 1 || slots > SLOTS_MAX))
+        return err_set(err, ERR_INVALID, "--slots is a number from 1 to %d, not \"%.20s\"",
+                       SLOTS_MAX, a->slots);
+    if (a->log_level)
+        TRY(take_level(a->log_level, err));
+    o->server = a->server;
+    o->name = a->name;
+    o->target = a->target;
+    o->dir = a->dir;
+    o->slots = slots;
+    return take_user(a, o, err);
+}
+
+/* Absolute, because supervisors start in "/". */
+static enum err_code make_absolute(const char *dir, char ret_path[PATH_MAX], struct err *err)
+{
+    TRY(file_make_dirs(dir, 0711, err));
+    if (!realpath(dir, ret_path))
+        return err_set_errno(err, ERR_IO, errno, "%s", dir);
+    return OK;
+}
+
+static enum err_code find_programs(char ret_self[PATH_MAX], char ret_euvyra[PATH_MAX],
+                                   struct err *err)
+{
+    ssize_t len = readlink("/proc/self/exe", ret_self, PATH_MAX - 1);
+    char *slash;
+
+    if (len <= 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot find this program");
+    ret_self[len] = '\0';
+    slash = strrchr(ret_self, '/');
+    if ((size_t)snprintf(ret_euvyra, PATH_MAX, "%.*s/euvyra", (int)(slash - ret_self), ret_self) >=
+            PATH_MAX ||
+        access(ret_euvyra, X_OK) != 0)
+        ret_euvyra[0] = '\0';
+    return OK;
+}
+
+static int run_agent(int argc, char **argv)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
+    char key[KEY_TEXT_BYTES], self[PATH_MAX], euvyra[PATH_MAX], dir[PATH_MAX];
+    struct agent_options options = {.version = PRODUCT,
+                                    .ca_file = getenv("EUVYRA_CA"),
+                                    .environ = (const char *const *)environ,
+                                    .signal_fd = -1};
+    struct arguments a = {0};
+    struct err err = {0};
+
+    if (parse(argc, argv, &a, &err) != OK)
+        return fail(&err);
+    if (a.help || a.version) {
+        (void)fputs(a.help ? usage : PRODUCT "\n", stdout);
+        return 0;
+    }
+    if (take_options(&a, &options, &err) != OK || take_key(a.key_file, key, &err) != OK ||
+        find_programs(self, euvyra, &err) != OK || make_absolute(a.dir, dir, &err) != OK ||
+        signals_open(signals, &options.signal_fd, &err) != OK)
+        return fail(&err);
+    options.key_text = key;
+    options.dir = dir;
+    options.program = self;
+    options.euvyra = euvyra[0] ? euvyra : NULL;
+    if (agent_run(&options, &err) != OK)
+        return fail(&err);
+    return 0;
+}
+
+static int run_unpack(const char *dir)
+{
+    struct err err = {0};
+
+    if (pack_unpack(STDIN_FILENO, dir, &err) != OK)
+        return fail(&err);
+    return 0;
+}
+
+static int run_upload(const char *dir)
+{
+    const char *const dirs[] = {dir};
+    struct sync_folders_options options = {.server = {.product = PRODUCT}};
+    struct sync_folders_report report = {0};
+    struct err err = {0};
+
+    if (sync_folders(dirs, 1, &options, &report, &err) != OK)
+        return fail(&err);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int64_t lock_fd = -1;
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (argc == 4 && strcmp(argv[1], "attempt") == 0 && str_to_i64(str_from(argv[3]), &lock_fd) &&
+        lock_fd > 2 && lock_fd < INT_MAX)
+        return attempt_supervise(argv[2], (int)lock_fd);
+    if (argc == 3 && strcmp(argv[1], "unpack") == 0)
+        return run_unpack(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "upload") == 0)
+        return run_upload(argv[2]);
+    return run_agent(argc, argv);
+}

@@ -1,0 +1,475 @@
+/* One attempt's life. A loop of small steps, each of which may fail for now and is tried again
+ * later; meanwhile orders (stop, fence) are obeyed. Every step may be repeated after a restart: the
+ * server knows what it has. */
+#include "agent/work.h"
+
+#include "agent/calls.h"
+#include "agent/work_prepare.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include "sys/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OFFER_BYTES_MAX (2 * WIRE_MESSAGE_BYTES_MAX)
+#define CONSOLE_BYTES   (512 * 1024)
+#define WATCH_MS        150
+#define BACKOFF_MS_MIN  500
+#define BACKOFF_MS_MAX  15000
+#define ACCEPT_MS_MAX   60000
+#define RECORD_MS_MAX   300000 /* then the record is closed as it is */
+#define UPLOAD_SLICE_MS 200
+
+struct work {
+    const struct work_env *env;
+    struct arena arena;
+    struct wire_offer offer;
+    struct attempt_calls calls;
+    char folder[WORK_PATH_BYTES];
+    struct thread *thread;
+    struct queue *wake;
+    _Atomic bool stop_asked, fenced, finished;
+    /* The rest is the thread's own. */
+    bool stop_sent, kill_sent;
+    bool told_starting, told_running, told_ended, uploaded;
+    bool never_started; /* `failure` says why */
+    char failure[EXECUTOR_REASON_BYTES];
+    time_ms failed_at;
+    int64_t console_offset;
+    int64_t retry_at_ms, backoff_ms, ended_ms;
+};
+
+static bool agent_stops(const struct work *work)
+{
+    return atomic_load(work->env->agent_stops);
+}
+
+static bool keep_calling(void *ctx)
+{
+    const struct work *work = ctx;
+
+    return !agent_stops(work) && !atomic_load(&work->fenced);
+}
+
+static void work_wait(struct work *work, int64_t ms)
+{
+    (void)queue_pop(work->wake, ms); /* a wish to look again, or the time is over */
+}
+
+/* What a call's outcome means: true when the step is done (or never can be). */
+static bool settle(struct work *work, enum call_outcome outcome, const char *step,
+                   const struct err *err)
+{
+    switch (outcome) {
+    case CALL_DONE: work->backoff_ms = 0; return true;
+    case CALL_REFUSED:
+        log_warn("attempt.refused", "attempt", work->offer.attempt.id.text, "step", step, "error",
+                 err->text);
+        return true;
+    case CALL_FENCED:
+        if (!atomic_exchange(&work->fenced, true))
+            log_warn("attempt.fenced", "attempt", work->offer.attempt.id.text, "step", step);
+        return false;
+    default: break;
+    }
+    if (work->backoff_ms == 0 && !agent_stops(work))
+        log_warn("attempt.retry", "attempt", work->offer.attempt.id.text, "step", step, "error",
+                 err->text);
+    work->backoff_ms = MIN(MAX(work->backoff_ms * 2, BACKOFF_MS_MIN), BACKOFF_MS_MAX);
+    work->retry_at_ms = clock_mono_ms() + work->backoff_ms;
+    return false;
+}
+
+static bool tell(struct work *work, const struct wire_status *status, const char *step)
+{
+    struct err err = {0};
+
+    return settle(work, call_status(&work->calls, status, &err), step, &err);
+}
+
+static struct wire_status status_of(enum wire_attempt_state state, time_ms at)
+{
+    return (struct wire_status){
+        .state = state, .at = at, .exit_code = -1, .run_time_ms = -1, .console_bytes = -1};
+}
+
+/* Accepts the offer; true when the attempt is ours. */
+static bool accept_offer(struct work *work)
+{
+    int64_t give_up_at = clock_mono_ms() + ACCEPT_MS_MAX;
+
+    while (!agent_stops(work) && !atomic_load(&work->fenced)) {
+        struct err err = {0};
+        enum call_outcome outcome = call_accept(&work->calls, &err);
+
+        if (settle(work, outcome, "accept", &err))
+            return outcome == CALL_DONE;
+        if (clock_mono_ms() > give_up_at)
+            return false;
+        work_wait(work, MAX(work->backoff_ms, 1));
+    }
+    return false;
+}
+
+static void note_failure(struct work *work, const char *reason)
+{
+    work->never_started = true;
+    work->failed_at = clock_wall_ms();
+    (void)snprintf(work->failure, sizeof(work->failure), "%.250s", reason);
+    log_warn("attempt.not_started", "attempt", work->offer.attempt.id.text, "reason",
+             work->failure);
+}
+
+/* Folder, code, key, process; again and again while only the server is in the way. */
+static void start_work(struct work *work)
+{
+    while (keep_calling(work)) {
+        struct err err = {0};
+        enum call_outcome outcome;
+
+        if (atomic_load(&work->stop_asked)) {
+            note_failure(work, "it was stopped before it began");
+            return;
+        }
+        outcome = work_prepare(work->env, &work->calls, &work->offer, work->folder, &err);
+        if (outcome == CALL_DONE) {
+            log_info("attempt.started", "attempt", work->offer.attempt.id.text, "job",
+                     work->offer.job.text);
+            return;
+        }
+        if (outcome == CALL_REFUSED) {
+            note_failure(work, err.text);
+            return;
+        }
+        (void)settle(work, outcome, "prepare", &err);
+        work_wait(work, MAX(work->backoff_ms, 1));
+    }
+}
+
+static void look_at(struct work *work, struct executor_look *ret_look)
+{
+    struct err err = {0};
+
+    if (work->never_started) {
+        *ret_look = (struct executor_look){.phase = EXECUTOR_ENDED,
+                                           .started_at = TIME_NONE,
+                                           .ended_at = work->failed_at,
+                                           .run_time_ms = 0,
+                                           .exit_code = -1,
+                                           .failed_to_start = true};
+        (void)snprintf(ret_look->reason, sizeof(ret_look->reason), "%s", work->failure);
+        return;
+    }
+    if (work->env->executor->look(work->env->executor->ctx, &work->offer.attempt.id, ret_look,
+                                  &err) != OK) {
+        /* Not known is not ended: look again. */
+        *ret_look = (struct executor_look){.phase = EXECUTOR_STARTING, .started_at = TIME_NONE};
+        log_error("attempt.look", "attempt", work->offer.attempt.id.text, "error", err.text);
+    }
+}
+
+static void obey(struct work *work, const struct executor_look *look)
+{
+    const struct executor_port *executor = work->env->executor;
+    const struct id *id = &work->offer.attempt.id;
+    struct err err = {0};
+    enum err_code code = OK;
+
+    if (look->phase == EXECUTOR_ENDED || look->phase == EXECUTOR_ABSENT)
+        return;
+    if (atomic_load(&work->fenced) && !work->kill_sent) {
+        code = executor->kill(executor->ctx, id, &err);
+        work->kill_sent = code == OK;
+    } else if (atomic_load(&work->stop_asked) && !work->stop_sent) {
+        code = executor->stop(executor->ctx, id, &err);
+        work->stop_sent = code == OK;
+    }
+    if (code != OK)
+        log_error("attempt.signal", "attempt", id->text, "error", err.text);
+}
+
+static int64_t console_bytes(const struct work *work)
+{
+    char path[WORK_PATH_BYTES + 16];
+    struct stat info;
+
+    (void)snprintf(path, sizeof(path), "%s/console", work->folder);
+    return stat(path, &info) == 0 ? info.st_size : 0;
+}
+
+/* Sends the next piece of console text. True when something went. */
+static bool send_console(struct work *work)
+{
+    char path[WORK_PATH_BYTES + 16];
+    struct err err = {0};
+    ssize_t got = -1;
+
+    (void)snprintf(path, sizeof(path), "%s/console", work->folder);
+
+    CLEANUP(file_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    char *piece = mem_alloc(CONSOLE_BYTES);
+    bool sent = false;
+
+    if (fd >= 0)
+        got = pread(fd, piece, CONSOLE_BYTES, (off_t)work->console_offset);
+    if (got > 0)
+        sent = settle(
+            work,
+            call_console(&work->calls, str_n(piece, (size_t)got), &work->console_offset, &err),
+            "console", &err);
+    mem_free(piece);
+    return sent;
+}
+
+static struct wire_status ended_status(const struct work *work, const struct executor_look *look)
+{
+    struct wire_status status = status_of(WIRE_ENDED, look->ended_at);
+
+    status.exit_code = look->exit_code;
+    status.exit_signal = look->exit_signal;
+    status.oom = look->oom;
+    status.failed_to_start = look->failed_to_start;
+    status.timed_out = look->timed_out;
+    status.reason = look->reason;
+    status.run_time_ms = look->run_time_ms;
+    status.console_bytes = console_bytes(work);
+    return status;
+}
+
+/* Brings the rest of the run's log to the server. True when that is done, or given up in time. */
+static bool upload_record(struct work *work)
+{
+    bool late = clock_mono_ms() - work->ended_ms > RECORD_MS_MAX;
+    struct err err = {0};
+    enum err_code code =
+        work_upload(work->env, &work->offer, work->folder, keep_calling, work, &err);
+
+    if (code == OK)
+        return true;
+    if (!late && code != ERR_UNAUTHENTICATED && code != ERR_FORBIDDEN) {
+        (void)settle(work, CALL_AGAIN, "upload", &err);
+        return false;
+    }
+    log_error("attempt.record_kept", "attempt", work->offer.attempt.id.text, "folder",
+              work->env->unsent_dir, "error", err.text);
+    code = work_keep_record(work->env, &work->offer, work->folder, &err);
+    if (code != OK)
+        log_error("attempt.record", "attempt", work->offer.attempt.id.text, "error", err.text);
+    return true;
+}
+
+/* After the end: say so, send the rest, close. True when everything is acknowledged. */
+static bool close_step(struct work *work, const struct executor_look *look)
+{
+    struct wire_status status = ended_status(work, look);
+
+    if (work->ended_ms == 0)
+        work->ended_ms = clock_mono_ms();
+    if (!work->told_ended) {
+        work->told_ended = tell(work, &status, "ended");
+        return false;
+    }
+    if (work->console_offset < status.console_bytes &&
+        clock_mono_ms() - work->ended_ms < RECORD_MS_MAX) {
+        (void)send_console(work);
+        return false;
+    }
+    if (!work->uploaded) {
+        work->uploaded = upload_record(work);
+        return false;
+    }
+    status.final = true;
+    return tell(work, &status, "final");
+}
+
+/* One thing that is due. False: there was nothing to do. */
+static bool live_step(struct work *work, const struct executor_look *look)
+{
+    struct wire_status status = status_of(WIRE_STARTING, TIME_NONE);
+
+    if (!work->told_starting && look->phase == EXECUTOR_STARTING) {
+        work->told_starting = tell(work, &status, "starting");
+        return true;
+    }
+    if (!work->told_running && look->started_at != TIME_NONE) {
+        status = status_of(WIRE_RUNNING, look->started_at);
+        work->told_running = tell(work, &status, "running");
+        return true;
+    }
+    return send_console(work);
+}
+
+/* Kills, waits, forgets. */
+static void drop(struct work *work)
+{
+    struct executor_look look;
+    struct err err = {0};
+
+    look_at(work, &look);
+    while (look.phase != EXECUTOR_ENDED && look.phase != EXECUTOR_ABSENT && !agent_stops(work)) {
+        obey(work, &look);
+        work_wait(work, WATCH_MS);
+        look_at(work, &look);
+    }
+    if (agent_stops(work))
+        return; /* the next start takes it up */
+    if (work->env->executor->remove(work->env->executor->ctx, &work->offer.attempt.id, &err) != OK)
+        log_error("attempt.remove", "attempt", work->offer.attempt.id.text, "error", err.text);
+}
+
+static void watch(struct work *work)
+{
+    struct executor_look look;
+    bool busy;
+
+    while (keep_calling(work)) {
+        look_at(work, &look);
+        obey(work, &look);
+        busy = false;
+        if (clock_mono_ms() >= work->retry_at_ms) {
+            if (look.phase != EXECUTOR_ENDED) {
+                busy = live_step(work, &look);
+            } else if (!work->told_running && look.started_at != TIME_NONE) {
+                busy = live_step(work, &look);
+            } else if (close_step(work, &look)) {
+                log_info("attempt.closed", "attempt", work->offer.attempt.id.text, "reason",
+                         look.reason);
+                break;
+            } else {
+                busy = true;
+            }
+        }
+        if (!busy || clock_mono_ms() < work->retry_at_ms)
+            work_wait(work, WATCH_MS);
+    }
+}
+
+static void work_run(void *ctx)
+{
+    struct work *work = ctx;
+    struct executor_look look;
+    bool ours = true;
+
+    look_at(work, &look);
+    if (look.phase == EXECUTOR_ABSENT) {
+        ours = accept_offer(work);
+        if (ours)
+            start_work(work);
+    }
+    if (ours)
+        watch(work);
+    if (!agent_stops(work))
+        drop(work);
+    atomic_store(&work->finished, true);
+}
+
+static enum err_code start_thread(const struct work_env *env, struct work *work, struct err *err)
+{
+    struct http_client_options options = {.base_url = env->options->server,
+                                          .key_text = env->options->key_text,
+                                          .ca_file = env->options->ca_file,
+                                          .product = env->options->version};
+
+    TRY(http_client_new(&work->calls.client, &options, err));
+    work->env = env;
+    work->calls.attempt = work->offer.attempt;
+    work->calls.keep_going = keep_calling;
+    work->calls.ctx = work;
+    work->wake = queue_new(16);
+    return thread_start(&work->thread, "attempt", work_run, work, err);
+}
+
+/* Makes a work of an offer's text, which the folder holds. */
+static enum err_code work_make(const struct work_env *env, struct str text, const char *folder,
+                               struct work **ret_work, struct err *err)
+{
+    struct work *work = MEM_NEW(struct work);
+    enum err_code code = wire_offer_decode(&work->arena, text, &work->offer, err);
+
+    (void)snprintf(work->folder, sizeof(work->folder), "%s", folder);
+    if (code == OK)
+        code = start_thread(env, work, err);
+    if (code != OK) {
+        work_free(work);
+        return code;
+    }
+    *ret_work = work;
+    return OK;
+}
+
+enum err_code work_new(const struct work_env *env, const struct wire_offer *offer,
+                       struct work **ret_work, struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    char folder[WORK_PATH_BYTES], path[WORK_PATH_BYTES + 16];
+    struct json_writer w;
+
+    buf_init(&text, OFFER_BYTES_MAX);
+    json_writer_init(&w, &text);
+    wire_offer_encode(offer, &w);
+    TRY(buf_check(&text, "an offer", err));
+    TRY(env->executor->prepare(env->executor->ctx, &offer->attempt.id, folder, sizeof(folder),
+                               err));
+    (void)snprintf(path, sizeof(path), "%s/offer.json", folder);
+    TRY(file_write_atomic(path, buf_str(&text), 0600, err));
+    return work_make(env, buf_str(&text), folder, ret_work, err);
+}
+
+enum err_code work_resume(const struct work_env *env, const struct id *attempt,
+                          struct work **ret_work, struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    char folder[WORK_PATH_BYTES], path[WORK_PATH_BYTES + 16];
+
+    TRY(env->executor->prepare(env->executor->ctx, attempt, folder, sizeof(folder), err));
+    (void)snprintf(path, sizeof(path), "%s/offer.json", folder);
+    TRY(file_read(path, OFFER_BYTES_MAX, &text, err));
+    return work_make(env, buf_str(&text), folder, ret_work, err);
+}
+
+void work_free(struct work *work)
+{
+    if (!work)
+        return;
+    thread_join(&work->thread);
+    http_client_free(work->calls.client);
+    queue_free(work->wake);
+    arena_release(&work->arena);
+    mem_free(work);
+}
+
+const struct wire_attempt *work_attempt(const struct work *work)
+{
+    return &work->offer.attempt;
+}
+
+bool work_is_finished(const struct work *work)
+{
+    return atomic_load(&work->finished);
+}
+
+void work_wake(struct work *work)
+{
+    (void)queue_push(work->wake, work); /* full: it will look anyway */
+}
+
+void work_stop(struct work *work)
+{
+    atomic_store(&work->stop_asked, true);
+    work_wake(work);
+}
+
+void work_fence(struct work *work)
+{
+    atomic_store(&work->fenced, true);
+    work_wake(work);
+}

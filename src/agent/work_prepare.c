@@ -1,0 +1,280 @@
+/* Preparing an attempt and bringing in its record. */
+#include "agent/work_prepare.h"
+
+#include "agent/job_env.h"
+#include "crypto/digest.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HELP_SLICE_MS 200
+#define PROBLEM_BYTES 400
+#define READ_BYTES    65536
+
+static void path_join(char ret_path[WORK_PATH_BYTES + 64], const char *folder, const char *name)
+{
+    (void)snprintf(ret_path, WORK_PATH_BYTES + 64, "%s/%s", folder, name);
+}
+
+/* A child of our own program, as the job's user: `euvyra-agent VERB ARG`. */
+struct helper {
+    const struct work_env *env;
+    const char *verb, *arg;
+    const char *const *environment;
+    int stdin_fd;
+    bool (*keep_going)(void *ctx);
+    void *ctx;
+};
+
+/* The last line a helper wrote, for people. */
+static void read_problem(int fd, char ret_text[PROBLEM_BYTES])
+{
+    ssize_t got = pread(fd, ret_text, PROBLEM_BYTES - 1, 0);
+    struct str text = str_trim(str_n(ret_text, got > 0 ? (size_t)got : 0));
+
+    memmove(ret_text, text.data, text.len);
+    ret_text[text.len] = '\0';
+}
+
+static enum err_code helper_end(const struct helper *h, const struct process_end *end,
+                                int problem_fd, struct err *err)
+{
+    char problem[PROBLEM_BYTES];
+
+    if (!end->signaled && end->code == 0)
+        return OK;
+    read_problem(problem_fd, problem);
+    if (end->signaled)
+        return err_set(err, ERR_INTERNAL, "%s was ended by signal %d", h->verb, end->code);
+    if (problem[0] == '\0')
+        (void)snprintf(problem, sizeof(problem), "%s failed with code %d", h->verb, end->code);
+    if (end->code == err_code_exit(ERR_NOT_FOUND))
+        return err_set(err, ERR_NOT_FOUND, "%s", problem);
+    if (end->code == err_code_exit(ERR_UNAUTHENTICATED))
+        return err_set(err, ERR_UNAUTHENTICATED, "%s", problem);
+    if (end->code == err_code_exit(ERR_INVALID))
+        return err_set(err, ERR_INVALID, "%s", problem);
+    return err_set(err, ERR_UNAVAILABLE, "%s", problem);
+}
+
+static enum err_code helper_run(const struct helper *h, struct err *err)
+{
+    const struct agent_options *options = h->env->options;
+    const char *const argv[] = {options->program, h->verb, h->arg, NULL};
+    struct process_options start = {.argv = argv,
+                                    .env = h->environment,
+                                    .cwd = "/",
+                                    .stdin_fd = h->stdin_fd,
+                                    .stdout_fd = -1,
+                                    .new_session = true,
+                                    .set_user = options->set_user,
+                                    .uid = options->uid,
+                                    .gid = options->gid,
+                                    .extra_fd = -1};
+    struct process process;
+    struct process_end end = {0};
+    CLEANUP(file_close) int problem_fd = -1;
+
+    TRY(file_open_unlinked(options->dir, &problem_fd, err));
+    start.stderr_fd = problem_fd;
+    TRY(process_start(&process, &start, err));
+    while (!process_wait(&process, HELP_SLICE_MS, &end)) {
+        if (h->keep_going(h->ctx))
+            continue;
+        (void)process_signal_group(&process, SIGKILL);
+        (void)process_wait(&process, -1, &end);
+        return err_set(err, ERR_UNAVAILABLE, "%s was given up", h->verb);
+    }
+    return helper_end(h, &end, problem_fd, err);
+}
+
+static enum err_code check_digest(int fd, struct str wanted, struct err *err)
+{
+    struct sha256_state *sha = sha256_new();
+    uint8_t digest[SHA256_BYTES];
+    char text[SHA256_HEX_BYTES], data[READ_BYTES];
+    off_t at = 0;
+    ssize_t got;
+
+    while ((got = pread(fd, data, sizeof(data), at)) > 0) {
+        sha256_add(sha, data, (size_t)got);
+        at += got;
+    }
+    sha256_finish(sha, digest);
+    hex_encode(digest, sizeof(digest), text);
+    if (got < 0 || !str_eq_c(wanted, text))
+        return err_set(err, ERR_UNAVAILABLE, "the code arrived damaged");
+    return OK;
+}
+
+static enum err_code unpack(const struct work_env *env, const struct attempt_calls *calls,
+                            const char *work_dir, int fd, struct err *err)
+{
+    const char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
+    struct helper h = {.env = env,
+                       .verb = "unpack",
+                       .arg = work_dir,
+                       .environment = environment,
+                       .stdin_fd = fd,
+                       .keep_going = calls->keep_going,
+                       .ctx = calls->ctx};
+
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot read the code");
+    return helper_run(&h, err);
+}
+
+/* An earlier try may have left something: the work folder is made anew. */
+static enum err_code renew_work_dir(const struct work_env *env, const struct wire_offer *offer,
+                                    const char *folder, const char *work_dir, struct err *err)
+{
+    char again[WORK_PATH_BYTES];
+
+    (void)folder;
+    TRY(file_remove_tree(work_dir, err));
+    return env->executor->prepare(env->executor->ctx, &offer->attempt.id, again, sizeof(again),
+                                  err);
+}
+
+static enum call_outcome fetch_code(const struct work_env *env, const struct attempt_calls *calls,
+                                    const struct wire_offer *offer, const char *work_dir,
+                                    struct err *err)
+{
+    CLEANUP(file_close) int fd = -1;
+    enum call_outcome outcome;
+    enum err_code code;
+
+    if (file_open_unlinked(env->options->dir, &fd, err) != OK)
+        return CALL_AGAIN; /* the disk is full now, perhaps not later */
+    outcome = call_code(calls, fd, err);
+    if (outcome != CALL_DONE)
+        return outcome;
+    if (check_digest(fd, offer->code, err) != OK)
+        return CALL_AGAIN;
+    code = unpack(env, calls, work_dir, fd, err);
+    if (code == ERR_UNAVAILABLE)
+        return CALL_AGAIN;
+    if (code != OK)
+        err_prefix(err, "the code cannot be unpacked");
+    return code == OK ? CALL_DONE : CALL_REFUSED;
+}
+
+static enum err_code write_key(const struct agent_options *options, const char *path,
+                               struct str key, struct err *err)
+{
+    TRY(file_write_atomic(path, key, 0600, err));
+    if (options->set_user && lchown(path, options->uid, options->gid) != 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot give the key to the job");
+    return OK;
+}
+
+static enum err_code start_process(const struct work_env *env, const struct wire_offer *offer,
+                                   const char *folder, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const struct agent_options *options = env->options;
+    char key[WORK_PATH_BYTES + 64], runs[WORK_PATH_BYTES + 64], work_dir[WORK_PATH_BYTES + 64];
+    struct job_env_facts facts = {.agent_env = options->environ,
+                                  .server = options->server,
+                                  .ca_file = options->ca_file,
+                                  .euvyra = options->euvyra,
+                                  .key_file = key,
+                                  .runs_dir = runs,
+                                  .user_name = options->user_name,
+                                  .user_home = options->user_home};
+    struct executor_spec spec = {.attempt = offer->attempt.id,
+                                 .argv = offer->argv,
+                                 .work_dir = work_dir,
+                                 .timeout_s = offer->timeout_s,
+                                 .grace_s = offer->grace_s,
+                                 .memory_bytes = offer->memory_bytes,
+                                 .gpus = offer->gpus};
+
+    path_join(key, folder, "key");
+    path_join(runs, folder, "runs");
+    path_join(work_dir, folder, "work");
+    TRY(write_key(options, key, offer->key, err));
+    spec.env = job_env_build(&arena, offer, &facts);
+    return env->executor->start(env->executor->ctx, &spec, err);
+}
+
+enum call_outcome work_prepare(const struct work_env *env, const struct attempt_calls *calls,
+                               const struct wire_offer *offer, const char *folder, struct err *err)
+{
+    struct wire_status starting = {.state = WIRE_STARTING,
+                                   .at = TIME_NONE,
+                                   .exit_code = -1,
+                                   .run_time_ms = -1,
+                                   .console_bytes = -1};
+    char work_dir[WORK_PATH_BYTES + 64];
+    enum call_outcome outcome;
+
+    if (offer->gpus > 0) {
+        (void)err_set(err, ERR_UNPROCESSABLE, "the process executor cannot isolate GPUs");
+        return CALL_REFUSED;
+    }
+    outcome = call_status(calls, &starting, err);
+    if (outcome == CALL_AGAIN || outcome == CALL_FENCED)
+        return outcome; /* refused: it was told before */
+    path_join(work_dir, folder, "work");
+    if (renew_work_dir(env, offer, folder, work_dir, err) != OK)
+        return CALL_REFUSED;
+    if (offer->code.len > 0) {
+        outcome = fetch_code(env, calls, offer, work_dir, err);
+        if (outcome != CALL_DONE)
+            return outcome;
+    }
+    return start_process(env, offer, folder, err) == OK ? CALL_DONE : CALL_REFUSED;
+}
+
+enum err_code work_upload(const struct work_env *env, const struct wire_offer *offer,
+                          const char *folder, bool (*keep_going)(void *ctx), void *ctx,
+                          struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    char key[WORK_PATH_BYTES + 64], runs[WORK_PATH_BYTES + 64];
+    const struct agent_options *options = env->options;
+    struct job_env_facts facts = {.agent_env = options->environ,
+                                  .server = options->server,
+                                  .ca_file = options->ca_file,
+                                  .key_file = key,
+                                  .runs_dir = runs,
+                                  .user_home = options->user_home};
+    static const char *const no_env[] = {NULL};
+    struct wire_offer plain = *offer; /* the job's own environment is not for this */
+    struct helper h = {.env = env,
+                       .verb = "upload",
+                       .arg = runs,
+                       .stdin_fd = -1,
+                       .keep_going = keep_going,
+                       .ctx = ctx};
+    enum err_code code;
+
+    path_join(key, folder, "key");
+    path_join(runs, folder, "runs");
+    if (!file_exists(key))
+        return OK; /* it never came so far */
+    plain.env = no_env;
+    h.environment = job_env_build(&arena, &plain, &facts);
+    code = helper_run(&h, err);
+    return code == ERR_NOT_FOUND ? OK : code; /* a job without the SDK has no log */
+}
+
+enum err_code work_keep_record(const struct work_env *env, const struct wire_offer *offer,
+                               const char *folder, struct err *err)
+{
+    char runs[WORK_PATH_BYTES + 64], kept[WORK_PATH_BYTES + 64];
+
+    TRY(file_make_dirs(env->unsent_dir, 0700, err));
+    path_join(runs, folder, "runs");
+    path_join(kept, env->unsent_dir, offer->attempt.id.text);
+    if (rename(runs, kept) != 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot keep %s", runs);
+    return OK;
+}

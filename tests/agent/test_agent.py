@@ -1,0 +1,275 @@
+"""The agent against a real server, with real processes: offers, ends, cancels, restarts, faults."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import BUILD, WAIT_S, Server, make_id, wait_for
+
+
+class Agent:
+    """euvyra-agent in a folder of its own; may be killed and started again."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        self.folder = folder
+        self.id = make_id("a")
+        self.process: subprocess.Popen[bytes] | None = None
+        self.url = server.url
+        server.ok("PUT", "/api/v1/targets/here", {"price_hour_micro": 3_600_000_000})
+        server.ok("PUT", f"/api/v1/agents/{self.id}", {"name": "rack1", "target": "here"})
+        made = server.ok("POST", "/api/v1/keys", {"kind": "agent", "name": "k", "agent": self.id})
+        self.key_file = folder.with_name("agent.key")
+        self.key_file.write_text(made["key"])
+
+    def start(self, *options: str) -> Agent:
+        log = self.folder.with_name("agent.log").open("ab")
+        self.process = subprocess.Popen(
+            [
+                BUILD / "euvyra-agent",
+                *("--server", self.url, "--key-file", self.key_file, "--dir", self.folder),
+                *("--name", "rack1", "--target", "here", "--allow-root", "--slots", "4", *options),
+            ],
+            stderr=log,
+        )
+        log.close()
+        return self
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        assert self.process
+        self.process.send_signal(number)
+        return self.process.wait(WAIT_S)
+
+    def attempts(self) -> list[Path]:
+        return sorted((self.folder / "attempts").glob("t*"))
+
+
+def processes_of(attempt: str) -> list[int]:
+    """Processes whose environment names the attempt."""
+    wanted = f"EUVYRA_ATTEMPT={attempt}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if wanted in entry.read_bytes().split(b"\0"):
+                state = (entry.parent / "stat").read_text().rsplit(")", 1)[1].split()[0]
+                if state != "Z":
+                    found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def agent(server: Server, tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(server, tmp_path / "agent").start()
+    yield made
+    for folder in made.attempts():
+        (folder / "kill").touch()
+        for pid in processes_of(folder.name):
+            os.kill(pid, signal.SIGKILL)
+    if made.process and made.process.poll() is None:
+        made.kill(signal.SIGTERM)
+
+
+def submit(server: Server, command: list[str], **spec: Any) -> tuple[str, str]:
+    job, run = make_id("j"), make_id("r")
+    body = {"run": run, "spec": {"command": command, "grace_s": 1, **spec}}
+    server.ok("PUT", f"/api/v1/projects/demo/jobs/{job}", body)
+    return job, run
+
+
+def job_state(server: Server, job: str) -> str:
+    return str(server.ok("GET", f"/api/v1/jobs/{job}")["state"])
+
+
+def wait_state(server: Server, job: str, *states: str) -> Any:
+    wait_for(f"{job} to be {states}", lambda: job_state(server, job) in states)
+    return server.ok("GET", f"/api/v1/jobs/{job}")
+
+
+def wait_closed(server: Server, job: str) -> Any:
+    """Ended, with its record complete."""
+
+    def closed() -> Any:
+        shown = server.ok("GET", f"/api/v1/jobs/{job}")
+        return shown if shown.get("console_final") else None
+
+    return wait_for(f"{job} to be closed", closed)
+
+
+def console(server: Server, run: str) -> bytes:
+    return server.call("GET", f"/api/v1/runs/{run}/console").body
+
+
+def test_a_job_runs_with_its_environment_and_ends_with_its_code(
+    server: Server, agent: Agent
+) -> None:
+    script = (
+        'echo "$A|$EUVYRA_PROJECT|$EUVYRA_CONFIG|$EUVYRA_RUN|$EUVYRA_JOB"; '
+        'stat -c %a "$EUVYRA_API_KEY_FILE"; env | grep -c API_KEY=; exit 7'
+    )
+    job, run = submit(server, ["sh", "-c", script], env={"A": "x y"}, config={"lr": 0.5})
+    shown = wait_closed(server, job)
+    assert (shown["state"], shown["exit_code"]) == ("failed", 7)
+    assert console(server, run) == f'x y|demo|{{"lr":0.5}}|{run}|{job}\n600\n0\n'.encode()
+    assert shown["cost_micro"] == shown["run_time_ms"] * 1000  # 3600 an hour: 1 a second
+    assert shown["run_time_ms"] > 0
+    wait_for("the folder to go", lambda: not agent.attempts())
+
+
+def test_a_signal_is_not_an_exit_code(server: Server, agent: Agent) -> None:
+    job, _ = submit(server, ["sh", "-c", "kill -SEGV $$"])
+    shown = wait_closed(server, job)
+    assert (shown["state"], shown["exit_code"], shown["signal"]) == ("failed", None, 11)
+
+
+def test_a_missing_program_is_named(server: Server, agent: Agent) -> None:
+    job, _ = submit(server, ["no-such-program"])
+    shown = wait_closed(server, job)
+    assert shown["state"] == "failed"
+    assert 'program "no-such-program" is not in PATH' in shown["reason"]
+
+
+def test_long_console_text_arrives_whole(server: Server, agent: Agent) -> None:
+    job, run = submit(server, ["sh", "-c", "seq 1 300000"])
+    shown = wait_closed(server, job)
+    assert shown["state"] == "succeeded"
+    text, offset = b"", 0
+    while True:
+        answer = server.call("GET", f"/api/v1/runs/{run}/console?offset={offset}")
+        if not answer.body:
+            break
+        text += answer.body
+        offset += len(answer.body)
+    assert text == b"".join(b"%d\n" % i for i in range(1, 300001))
+
+
+def test_cancel_asks_then_kills_and_leaves_no_process(server: Server, agent: Agent) -> None:
+    job, run = submit(
+        server,
+        ["sh", "-c", "trap 'echo asked' TERM; setsid sleep 1000 & echo up; while :; do wait; done"],
+    )
+    wait_for("the job's text", lambda: b"up" in console(server, run))
+    attempt = server.ok("GET", f"/api/v1/jobs/{job}")["attempts"][0]["id"]
+    assert processes_of(attempt)
+    server.ok("POST", f"/api/v1/jobs/{job}/cancel")
+    shown = wait_closed(server, job)
+    assert shown["state"] == "cancelled"
+    assert b"asked" in console(server, run)
+    assert not processes_of(attempt)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_restarted_agent_takes_the_job_up(
+    server: Server, agent: Agent, tmp_path: Path, number: int
+) -> None:
+    go = tmp_path / "go"
+    job, run = submit(
+        server, ["sh", "-c", f"echo one; while [ ! -e {go} ]; do sleep 0.02; done; echo two"]
+    )
+    wait_for("the job's text", lambda: b"one" in console(server, run))
+    agent.kill(number)
+    attempt = server.ok("GET", f"/api/v1/jobs/{job}")["attempts"][0]["id"]
+    assert processes_of(attempt)  # the training goes on
+    go.touch()
+    wait_for("the job to end by itself", lambda: not processes_of(attempt))
+    assert job_state(server, job) == "running"
+    agent.start()
+    shown = wait_closed(server, job)
+    assert (shown["state"], len(shown["attempts"])) == ("succeeded", 1)
+    assert console(server, run) == b"one\ntwo\n"
+
+
+def test_the_server_may_be_away(server: Server, agent: Agent, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    job, run = submit(
+        server, ["sh", "-c", f"echo one; while [ ! -e {go} ]; do sleep 0.02; done; echo two"]
+    )
+    wait_for("the job's text", lambda: b"one" in console(server, run))
+    port = server.port
+    server.kill()
+    go.touch()
+    wait_for("the job to end", lambda: list(agent.folder.glob("attempts/*/exit.json")))
+    server.options = ("--listen", f"127.0.0.1:{port}")
+    server.start()
+    shown = wait_closed(server, job)
+    assert shown["state"] == "succeeded"
+    assert console(server, run) == b"one\ntwo\n"
+
+
+def test_a_killed_supervisor_ends_the_job_and_all_of_it(server: Server, agent: Agent) -> None:
+    job, run = submit(server, ["sh", "-c", "setsid sleep 1000 & echo up; wait"])
+    wait_for("the job's text", lambda: b"up" in console(server, run))
+    wait_state(server, job, "running")
+    (folder,) = agent.attempts()
+    supervisor = json.loads((folder / "supervisor.json").read_text())
+    os.kill(supervisor["pid"], signal.SIGKILL)
+    shown = wait_closed(server, job)
+    assert (shown["state"], shown["signal"]) == ("failed", 9)
+    assert shown["reason"] == "its supervisor was killed"
+    assert not processes_of(folder.name)
+
+
+def test_two_agents_cannot_share_a_folder(server: Server, agent: Agent) -> None:
+    wait_for("the first agent", lambda: (agent.folder / "attempts").exists())
+    second = subprocess.run(
+        [
+            BUILD / "euvyra-agent",
+            *("--server", server.url, "--key-file", agent.key_file, "--dir", agent.folder),
+            "--allow-root",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+    )
+    assert second.returncode == 5
+    assert f"another agent runs in {agent.folder}" in second.stderr
+
+
+def run_agent(*options: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [BUILD / "euvyra-agent", *options], capture_output=True, text=True, timeout=WAIT_S
+    )
+
+
+def test_bad_starts_are_one_clear_line(server: Server, agent: Agent, tmp_path: Path) -> None:
+    where = ("--server", server.url, "--dir", tmp_path / "other")
+    missing = run_agent("--server", server.url)
+    assert (missing.returncode, "--key-file FILE is missing" in missing.stderr) == (2, True)
+    bad = tmp_path / "bad.key"
+    bad.write_text("nonsense")
+    shown = run_agent(*where, "--key-file", bad, "--allow-root")
+    assert (shown.returncode, "does not hold a key" in shown.stderr) == (77, True)
+    bad.write_text(server.key)
+    shown = run_agent(*where, "--key-file", bad, "--allow-root")
+    assert (shown.returncode, "the key is not an agent's" in shown.stderr) == (77, True)
+    shown = run_agent(*where, "--key-file", agent.key_file, "--allow-root", "--name", "other")
+    assert (shown.returncode, 'belongs to agent "rack1"' in shown.stderr) == (5, True)
+    if os.geteuid() == 0:
+        shown = run_agent(*where, "--key-file", agent.key_file)
+        assert (shown.returncode, "jobs would run as root" in shown.stderr) == (77, True)
+
+
+def test_jobs_run_as_another_user(server: Server, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    for folder in [tmp_path, *tmp_path.parents]:
+        if folder != Path("/tmp") and folder.is_relative_to("/tmp"):
+            folder.chmod(0o755)
+    agent = Agent(server, tmp_path / "agent").start("--job-user", "nobody")
+    try:
+        script = (
+            'id -un; cat "$EUVYRA_API_KEY_FILE" | wc -c; touch "$EUVYRA_DIR/x"; cat ../offer.json'
+        )
+        job, run = submit(server, ["sh", "-c", script])
+        shown = wait_closed(server, job)
+        assert shown["exit_code"] == 1  # the offer, with its token, is not readable
+        assert console(server, run).startswith(b"nobody\n")
+    finally:
+        agent.kill(signal.SIGTERM)

@@ -229,6 +229,8 @@ static bool take_json(struct decoding *d, int type, struct str text)
     case RUNLOG_START:
         if (!b->start)
             b->start = json_incref(doc);
+        (void)take_tags(d, doc); /* most starts have none */
+        (void)take_notes(d, doc);
         return true;
     case RUNLOG_CODE: b->code = text; return true;
     case RUNLOG_MACHINE: b->machine = text; return true;

@@ -17,6 +17,7 @@
 #define POST_TIMEOUT_MS 120000
 /* Less than this in a post means that the log ended: a group may be too large for what is left. */
 #define POST_FULL_BYTES (RUNLOG_POST_BYTES_MAX - RUNLOG_GROUP_BYTES_MAX - 64u * 1024u)
+#define NAME_BYTES_MAX  200 /* of a run, as in api/openapi.yaml */
 #define LOOKS_MAX       4
 #define LOOK_PAUSE_MS   20
 #define REPLACES_MAX    16 /* times that a round may be sent to another offset by the server */
@@ -142,28 +143,59 @@ static struct upload_writer *writer_get(struct upload *upload, const struct id *
     return *at;
 }
 
+/* A path segment, every byte that is not plain as %XX. */
+static void path_segment(struct buf *out, const char *text)
+{
+    for (const char *p = text; *p != '\0'; p++) {
+        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                     (*p >= '0' && *p <= '9') || *p == '-' || *p == '_' || *p == '.';
+        if (plain)
+            (void)buf_add_char(out, *p); /* checked as a whole */
+        else
+            (void)buf_printf(out, "%%%02X", (unsigned)(unsigned char)*p);
+    }
+}
+
+/* What the server accepts as a name: no control bytes, at most 200 bytes. */
+static struct str run_name(const struct run_folder *folder)
+{
+    struct str name = str_from(folder->name);
+
+    name.len = MIN(name.len, (size_t)NAME_BYTES_MAX);
+    while (name.len > 0 && !str_is_utf8(name, NULL))
+        name.len--;
+    return str_has_control(name) ? (struct str){0} : name;
+}
+
 static enum err_code run_create(struct upload *upload, struct err *err)
 {
     CLEANUP(buf_release) struct buf body = {0};
     const struct run_folder *folder = upload->folder;
-    char path[512];
+    CLEANUP(buf_release) struct buf path = {0};
     struct json_writer w;
 
     buf_init(&body, 64 * 1024);
+    buf_init(&path, 4096);
     json_writer_init(&w, &body);
     json_begin_object(&w);
-    if (folder->name[0] != '\0') {
+    struct str name = run_name(folder);
+    if (name.len > 0) {
         json_put_key(&w, "name");
-        json_put_text(&w, folder->name);
+        json_put_str(&w, name);
     }
     if (folder->created[0] != '\0') {
         json_put_key(&w, "created_at");
         json_put_text(&w, folder->created);
     }
     json_end_object(&w);
-    (void)snprintf(path, sizeof path, "/api/v1/projects/%s/runs/%s", folder->project,
-                   folder->run.text);
-    enum err_code code = http_client_json(upload->client, "PUT", path, buf_str(&body), NULL, err);
+    (void)buf_add_text(&path, "/api/v1/projects/"); /* checked as a whole */
+    path_segment(&path, folder->project);
+    (void)buf_printf(&path, "/runs/%s", folder->run.text);
+    TRY(buf_check(&path, "the project's name", err));
+    enum err_code code =
+        http_client_json(upload->client, "PUT", path.data, buf_str(&body), NULL, err);
+    if (code == ERR_NOT_FOUND)
+        err_hint(err, "create the project first: %s", folder->project);
     /* It exists with other words: somebody renamed it, or it is a job's. Its logs are ours still.
      */
     return code == ERR_CONFLICT ? OK : code;

@@ -1,6 +1,6 @@
 /* What the processes of a run are doing, told from their logs: who they are (start records),
- * whether they have ended (end records) or are gone. Also flushes what they wrote to the disk. One
- * thread at a time; blocks on the disk */
+ * whether they have ended (end records) or are gone. Also flushes what they wrote to the disk.
+ * thread: the owner, one at a time; blocks on the disk */
 #pragma once
 
 #include "runlog/segments.h"

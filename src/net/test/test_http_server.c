@@ -418,23 +418,22 @@ static void a_refused_small_body_leaves_the_connection_usable(void **state)
 
 static void bodies_in_memory_are_bounded_in_all(void **state)
 {
-    static const char head[] = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 16000000\r\n\r\n";
+    static const char head[] = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 16000000\r\n"
+                               "Expect: 100-continue\r\n\r\n";
     int holders[2] = {dial(), dial()};
     const char *answer;
 
     (void)state;
-    for (int i = 0; i < 2; i++) { /* announced is taken */
+    for (int i = 0; i < 2; i++) { /* announced is taken, as soon as the head was read */
         struct buf text;
 
         buf_init(&text, 1000);
         send_bytes(holders[i], head, sizeof(head) - 1);
-        (void)text;
+        assert_true(receive(holders[i], "100 Continue", &text));
+        buf_release(&text);
     }
-    /* A third one does not fit as soon as both heads were read. */
-    do
-        answer = exchange_text("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 15999999\r\n"
-                               "Expect: 100-continue\r\nConnection: close\r\n\r\n");
-    while (strstr(answer, "100 Continue"));
+    answer = exchange_text("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 15999999\r\n"
+                           "Expect: 100-continue\r\nConnection: close\r\n\r\n");
     assert_answer(answer, "503");
     assert_non_null(strstr(answer, "Retry-After: 1"));
     close(holders[0]);

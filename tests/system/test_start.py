@@ -15,7 +15,11 @@ from support import BUILD, Log, Server, make_id
 
 def start(*words: str | Path) -> tuple[int, str]:
     done = subprocess.run(
-        [BUILD / "euvyrad", *words], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+        [BUILD / "euvyrad", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
     )
     lines = done.stderr.strip().splitlines()
     assert 1 <= len(lines) <= 2, done.stderr
@@ -153,5 +157,7 @@ def test_events_tell_of_changes_to_those_who_may_know(server: Server) -> None:
         server.ok("PUT", f"/api/v1/projects/demo/runs/{run}", {})
         assert run.encode() in read_until(hers, run.encode())
         server.ok("PUT", "/api/v1/projects/demo/members/bob", {"role": "viewer"})
-        rest = read_until(his, b"0\r\n\r\n")  # closed, so that he connects again with his new rights
+        rest = read_until(
+            his, b"0\r\n\r\n"
+        )  # closed, so that he connects again with his new rights
         assert run.encode() not in rest

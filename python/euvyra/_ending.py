@@ -10,10 +10,12 @@ import atexit
 import os
 import signal
 import sys
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+    from typing import Any
+
     from ._run import Run
 
 Ending = tuple[int, int, str, str | None]

@@ -6,12 +6,19 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from pathlib import Path
-from types import TracebackType
-from typing import Any
+from collections.abc import MutableMapping
 
 from . import _core, _ending, _errors, _sidecar, _values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any
+
+    _Mapping = MutableMapping[str, Any]
+else:
+    _Mapping = MutableMapping
 
 _MODES = ("online", "offline", "disabled")
 _TEXTS = {
@@ -45,7 +52,7 @@ def tell(kind: str, text: str) -> None:
         print(f"euvyra: {text}", file=sys.stderr, flush=True)
 
 
-class Record(MutableMapping[str, Any]):
+class Record(_Mapping):
     """Configuration or summary: reads like a dict (or by attribute), and what is set is recorded."""
 
     __slots__ = ("_values", "_write")
@@ -144,7 +151,8 @@ class Run(_core.Writer):
     def stop_requested(self) -> bool:
         """Whether somebody asked this run to stop. The script decides when: between two steps, say."""
         try:
-            status = json.loads(Path(self.dir, "status").read_text())
+            with open(f"{self.dir}/status", "rb") as file:  # noqa: PTH123 (pathlib is slow to import)
+                status = json.load(file)
         except (OSError, ValueError):
             return False
         return bool(isinstance(status, dict) and status.get("stop"))

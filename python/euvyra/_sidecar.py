@@ -4,9 +4,7 @@ one and holds none of its files."""
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from pathlib import Path
 
 
 def find_program() -> str | None:
@@ -14,10 +12,12 @@ def find_program() -> str | None:
     named = os.environ.get("EUVYRA_BIN")
     if named:
         return named if os.access(named, os.X_OK) else None
-    beside = Path(__file__).parent / "bin" / "euvyra"
-    if os.access(beside, os.X_OK):
-        return str(beside)
-    return shutil.which("euvyra")
+    folders = [f"{__file__.rpartition('/')[0]}/bin", *os.get_exec_path()]
+    for folder in folders:
+        program = f"{folder}/euvyra"
+        if os.access(program, os.X_OK):
+            return program
+    return None
 
 
 def _environment() -> dict[str, str]:
@@ -44,7 +44,7 @@ def start(folder: str) -> str | None:
         (
             os.POSIX_SPAWN_OPEN,
             2,
-            str(Path(folder) / "sidecar.log"),
+            f"{folder}/sidecar.log",
             os.O_WRONLY | os.O_CREAT | os.O_APPEND,
             0o644,
         ),

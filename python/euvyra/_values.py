@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import json
 import math
 import os
 from collections.abc import Mapping
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing, dataclasses or pathlib would make init() twice as slow
+    from typing import Any
 
 DEPTH_MAX = 60
 TEXT_MAX = 100_000
@@ -36,10 +38,17 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> Any:
     return result
 
 
+def _dataclass_fields(value: Any) -> dict[str, Any] | None:
+    """The fields of an instance of a dataclass, None for anything else."""
+    names = getattr(type(value), "__dataclass_fields__", None)
+    return None if names is None else {name: getattr(value, name) for name in names}
+
+
 def _foreign(value: Any, depth: int) -> Any:
     """What other libraries make: arrays and scalars by duck typing, the rest by its text."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _mapping({f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, depth)
+    fields = _dataclass_fields(value)
+    if fields is not None:
+        return _mapping(fields, depth)
     if isinstance(value, os.PathLike):
         return _text(str(os.fspath(value)))
     to_list = getattr(value, "tolist", None)
@@ -109,6 +118,5 @@ def as_mapping(config: Any) -> dict[str, Any]:
         return {}
     if isinstance(config, Mapping):
         return dict(config)
-    if dataclasses.is_dataclass(config) and not isinstance(config, type):
-        return {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
-    return dict(vars(config))
+    fields = _dataclass_fields(config)
+    return dict(vars(config)) if fields is None else fields

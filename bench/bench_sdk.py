@@ -1,15 +1,11 @@
 """What recording costs: import, init, log() and finish, from Python and from C.
 
-    python bench/bench_sdk.py [--json]
-
-Figures and ratios of one run of this program; candidates take turns in each round, and least, median
-and greatest are shown. log() is compared with an empty Python function, with a write per record,
-and with json.dumps.
+Medians of nine rounds in which the candidates take turns. log() is compared with an empty Python
+function, with a write per record, and with json.dumps.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -22,12 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from run import Figure
+
 ROUNDS = 9
 CALLS = 100_000
 METRICS = {"loss": 0.1, "acc": 0.2, "lr": 0.3, "norm": 0.4, "speed": 0.5}
 BUILD = Path(os.environ.get("EUVYRA_BUILD", Path(__file__).resolve().parent.parent / "build"))
 Figures = dict[str, list[float]]
-Row = dict[str, Any]
 
 
 def empty(metrics: dict[str, float]) -> None:
@@ -99,53 +96,41 @@ def bench_life(folder: Path, program: str) -> Figures:
     return figures
 
 
-def rows(figures: Figures, unit: str, against: str) -> list[Row]:
+def rows(prefix: str, figures: Figures, unit: str, what: str) -> list[Figure]:
+    """One row a candidate; the first candidate is what the others are compared with."""
+    against = next(iter(figures))
     base = statistics.median(figures[against])
-    return [
-        {
-            "name": name,
-            "unit": unit,
-            "min": round(min(values), 3),
-            "median": round(statistics.median(values), 3),
-            "max": round(max(values), 3),
-            "ratio": round(statistics.median(values) / base, 3),
-            "against": against,
-        }
-        for name, values in figures.items()
-    ]
+    result = []
+    for name, values in figures.items():
+        middle = statistics.median(values)
+        spread = f"{name} ({min(values):.3g} to {max(values):.3g}), {what}"
+        key = prefix + "_".join(name.split(",")[0].replace(".", " ").replace("(2)", "").split())
+        ratio = None if name == against else middle / base
+        result.append(Figure(key, middle, unit, spread, ratio, "" if ratio is None else against))
+    return result
 
 
-def bench_c(folder: Path) -> list[Row]:
+def bench_c(folder: Path) -> list[Figure]:
     program = BUILD / "bench" / "bench_log"
     if not program.exists():
         return []
     done = subprocess.run([program, folder, "--json"], capture_output=True, text=True, check=True)
-    result: list[Row] = json.loads(done.stdout)
-    return [{**row, "name": f"C: {row['name']}"} for row in result]
+    figures: Figures = {
+        row["name"]: [row["min"], row["median"], row["max"]] for row in json.loads(done.stdout)
+    }
+    ordered = {name: figures[name] for name in sorted(figures, key=lambda name: "log" not in name)}
+    return rows("c_", ordered, "ns", "one call from C")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="What recording costs.")
-    parser.add_argument("--json", action="store_true")
-    as_json = parser.parse_args().json
+def figures() -> list[Figure]:
     os.environ["EUVYRA_MODE"] = "offline"
     os.environ["EUVYRA_BIN"] = "/nonexistent"
-    result: list[Row] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        result += bench_c(folder)
-        result += rows(bench_log(folder), "ns a call", "empty function")
-        result += rows(bench_life(folder, "/nonexistent"), "ms, no sidecar", "bare interpreter")
+        result = bench_c(folder)
+        result += rows("py_", bench_log(folder), "ns", "one call from Python")
+        result += rows("alone_", bench_life(folder, "/nonexistent"), "ms", "without a sidecar")
         if (BUILD / "euvyra").exists():
             life = bench_life(folder, str(BUILD / "euvyra"))
-            result += rows(life, "ms, with sidecar", "bare interpreter")
-    if as_json:
-        print(json.dumps(result))
-        return
-    for row in result:
-        figures = f"{row['min']:>10} / {row['median']:>10} / {row['max']:>10} {row['unit']:<18}"
-        print(f"{row['name']:<30}{figures}{row['ratio']:>9} x {row['against']}")
-
-
-if __name__ == "__main__":
-    main()
+            result += rows("sidecar_", life, "ms", "with the sidecar")
+    return result

@@ -52,6 +52,9 @@ void client__names_release(struct client_names *names);
 enum euvyra_code client__make_id(char kind, char ret_id[RUNLOG_ID_LEN + 1]);
 /* What the environment says where `value` is NULL; `fallback` where that is silent too. */
 const char *client__option(const char *value, const char *variable, const char *fallback);
+/* The job whose run this is, by the environment; NULL for further runs that a job's process makes.
+ */
+const char *client__job_of(const struct euvyra_run *run);
 /* Finds or makes the run's folder, fills run, folder and dir_fd, and writes run.json. */
 enum euvyra_code client__folder_open(struct euvyra_run *run, const struct euvyra_options *options);
 /* Appends the first record. `options` is NULL in a forked child. */

@@ -37,6 +37,15 @@ const char *client__option(const char *value, const char *variable, const char *
     return value != NULL && (value[0] != '\0' || variable == NULL) ? value : fallback;
 }
 
+const char *client__job_of(const struct euvyra_run *run)
+{
+    const char *job_run = getenv("EUVYRA_RUN");
+
+    if (job_run == NULL || strcmp(job_run, run->run) != 0)
+        return NULL;
+    return client__option(NULL, "EUVYRA_JOB", NULL);
+}
+
 /* mkdir -p; `path` is restored. */
 static int make_folders(char *path)
 {
@@ -154,7 +163,7 @@ static enum euvyra_code write_run_json(const struct euvyra_run *run,
     runlog_json_key(&json, "server");
     runlog_json_text(&json, client__option(NULL, "EUVYRA_SERVER", NULL));
     runlog_json_key(&json, "job");
-    runlog_json_text(&json, client__option(NULL, "EUVYRA_JOB", NULL));
+    runlog_json_text(&json, client__job_of(run));
     runlog_json_end(&json, '}');
     if (json.full)
         return EUVYRA_TOO_LARGE;

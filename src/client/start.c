@@ -148,13 +148,13 @@ enum euvyra_code client__start(struct euvyra_run *run, const struct euvyra_optio
     runlog_json_key(&json, "time");
     runlog_json_i64(&json, now);
     put_text(&json, "sdk", run->sdk);
-    put_text(&json, "job", client__option(NULL, "EUVYRA_JOB", NULL));
+    put_text(&json, "job", client__job_of(run));
     put_text(&json, "attempt", client__option(NULL, "EUVYRA_ATTEMPT", NULL));
     put_text(&json, "rank", client__option(NULL, "RANK", NULL));
     put_process(&json);
     if (run->parent_writer[0] != '\0')
         put_text(&json, "parent_writer", run->parent_writer);
-    if (getenv("EUVYRA_JOB") != NULL) {
+    if (client__job_of(run) != NULL) {
         static const char epoch[] = "{\"kind\":\"attempt\"}";
         runlog_json_key(&json, "epoch");
         runlog_json_raw(&json, epoch, sizeof epoch - 1);

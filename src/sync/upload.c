@@ -239,18 +239,18 @@ static enum err_code writers_list(struct upload *upload, struct err *err)
     return OK;
 }
 
-/* Makes the run, if it has to be made, and learns what the server has of it. */
+/* Learns what the server has of the run, and makes it there when it is not known yet: a job's run,
+ * and one that was brought in before, are. */
 static enum err_code upload_begin(struct upload *upload, struct err *err)
 {
-    const char *job_run = getenv("EUVYRA_RUN");
-    bool is_of_job = upload->folder->job[0] != '\0' && job_run != NULL &&
-                     strcmp(job_run, upload->folder->run.text) == 0;
+    enum err_code code = writers_list(upload, err);
 
-    if (!is_of_job)
+    if (code == ERR_NOT_FOUND) {
         TRY(run_create(upload, err));
-    TRY(writers_list(upload, err));
-    upload->is_known = true;
-    return OK;
+        code = writers_list(upload, err);
+    }
+    upload->is_known = code == OK;
+    return code;
 }
 
 static void take_answer(struct upload *upload, const json_t *doc)

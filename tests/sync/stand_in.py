@@ -103,8 +103,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.fault():
-            return
+            return None
         run = self.path.split("/")[4]
+        if run not in self.server.runs:
+            return self.refuse(404, "not_found")
         with self.server.lock:
             items = [
                 {
@@ -115,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
                 for (owner, writer), log in self.server.logs.items()
                 if owner == run
             ]
-        self.reply(200, {"items": items})
+        return self.reply(200, {"items": items})
 
     def do_POST(self) -> None:
         found = LOG.fullmatch(self.path)

@@ -64,6 +64,7 @@ class Server:
         self.key = ""
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
+        self.port = 0  # chosen at the first start; a restart keeps it
         self.setup_link = ""
         if setup and not data.exists():
             key_file = data.with_name(data.name + ".key")
@@ -85,7 +86,14 @@ class Server:
 
     def start(self) -> Server:
         self.process = subprocess.Popen(
-            [BUILD / "euvyrad", "--data", self.data, "--listen", "127.0.0.1:0", *self.options],
+            [
+                BUILD / "euvyrad",
+                "--data",
+                self.data,
+                "--listen",
+                f"127.0.0.1:{self.port}",
+                *self.options,
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )

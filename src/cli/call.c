@@ -1,11 +1,15 @@
 /* Calls of the API and their JSON. */
 #include "cli/cli.h"
+#include "sys/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define BODY_BYTES_MAX (16u * 1024 * 1024)
 #define PAGE           500
+#define AWAY_MS_MAX    3600000
+#define AWAY_WAIT_US   1000000
 
 static enum err_code connect_client(struct cli *cli, struct err *err)
 {
@@ -40,6 +44,28 @@ enum err_code cli_call(struct cli *cli, const char *method, const char *path, co
         answer = NULL;
     }
     return OK;
+}
+
+bool cli_try_again(enum err_code code, const struct err *err, int64_t *away_since_ms)
+{
+    int64_t now_ms = clock_mono_ms();
+
+    if (code == OK) {
+        if (*away_since_ms != 0)
+            fprintf(stderr, "the server is back\n");
+        *away_since_ms = 0;
+        return false;
+    }
+    if (code != ERR_UNAVAILABLE && code != ERR_TIMEOUT && code != ERR_LIMIT)
+        return false;
+    if (*away_since_ms == 0) {
+        fprintf(stderr, "%s; trying again\n", err->text);
+        *away_since_ms = now_ms;
+    }
+    if (now_ms - *away_since_ms > AWAY_MS_MAX)
+        return false;
+    (void)usleep(AWAY_WAIT_US); /* a signal ends it early */
+    return true;
 }
 
 enum err_code cli_path_part(const char *what, const char *text, struct err *err)

@@ -86,6 +86,10 @@ MUST_CHECK enum err_code cli_project(const struct cli *cli, const char **ret_pro
  * cli_path_part first. *ret_json (may be NULL) lives in the caller: json_release. */
 MUST_CHECK enum err_code cli_call(struct cli *cli, const char *method, const char *path,
                                   const json_t *body, json_t **ret_json, struct err *err);
+/* Whether a failure may pass by itself: no connection, a server that restarts or is busy.
+ * *away_since_ms is 0 while all is well; it is told once, and given up after an hour. Waits a
+ * moment when it says true. */
+bool cli_try_again(enum err_code code, const struct err *err, int64_t *away_since_ms);
 /* Refuses text that would change the path of a URL. */
 MUST_CHECK enum err_code cli_path_part(const char *what, const char *text, struct err *err);
 /* Percent-encoded for a query. */

@@ -247,10 +247,18 @@ enum err_code cmd_targets_set(struct cli *cli, int *ret_exit, struct err *err)
 enum err_code cmd_version(struct cli *cli, int *ret_exit, struct err *err)
 {
     CLEANUP(json_release) json_t *server = NULL;
+    enum err_code code = cli_call(cli, "GET", "/api/v1/server", NULL, &server, err);
 
     (void)ret_exit;
+    if (cli_flag(cli, "json")) {
+        CLEANUP(json_release)
+        json_t *both = json_pack("{s:s, s:O?}", "client", EUVYRA_VERSION, "server",
+                                 code == OK ? server : NULL);
+        cli_print_json(both);
+        return OK;
+    }
     printf("euvyra %s\n", EUVYRA_VERSION);
-    if (cli_call(cli, "GET", "/api/v1/server", NULL, &server, err) == OK)
+    if (code == OK)
         printf("server %s at %s\n", cli_get(server, "version"), cli->server);
     else
         printf("no server at %s (%s)\n", cli->server, err->text);

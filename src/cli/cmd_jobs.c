@@ -154,7 +154,7 @@ enum err_code cmd_logs(struct cli *cli, int *ret_exit, struct err *err)
 {
     const char *id = cli->args[0], *run = id;
     CLEANUP(json_release) json_t *job = NULL;
-    int64_t offset = 0;
+    int64_t offset = 0, away_since_ms = 0;
     bool final = false;
 
     (void)ret_exit;
@@ -167,7 +167,10 @@ enum err_code cmd_logs(struct cli *cli, int *ret_exit, struct err *err)
                      err));
     }
     for (;;) {
-        TRY(cli_copy_console(cli, run, &offset, &final, err));
+        enum err_code code = cli_copy_console(cli, run, &offset, &final, err);
+        if (cli_flag(cli, "follow") && cli_try_again(code, err, &away_since_ms))
+            continue;
+        TRY(code);
         if (final || !cli_flag(cli, "follow"))
             return OK;
         (void)usleep(LOOK_MS * 1000);

@@ -1,6 +1,7 @@
 /* euvyra launch: pack, upload, submit, and with --wait follow to the end. */
 #include "cli/cli.h"
 #include "crypto/digest.h"
+#include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/random.h"
 
@@ -225,27 +226,62 @@ static bool has_ended(const json_t *job)
            str_eq_c(str_from(state), "cancelled");
 }
 
+/* A job that is being followed. */
+struct follow {
+    struct cli *cli;
+    const char *id, *path, *shown;
+    int64_t offset, begin_ms;
+    bool final, is_terminal;
+};
+
+/* On a terminal one line that counts while the job waits; elsewhere a line a change. */
+static void show_state(struct follow *f, const json_t *job)
+{
+    const char *line = state_line(f->cli, job);
+    bool waits = !str_eq_c(str_from(cli_get(job, "state")), "running") && !has_ended(job);
+    bool changed = strcmp(line, f->shown) != 0;
+
+    if (f->is_terminal && waits && f->offset == 0) {
+        fprintf(stderr, "\r\033[K[%s] %s, %s", f->id, line,
+                cli_duration(f->cli, (clock_mono_ms() - f->begin_ms) / 1000 * 1000));
+    } else if (changed) {
+        fprintf(stderr, f->is_terminal ? "\r\033[K[%s] %s\n" : "[%s] %s\n", f->id, line);
+    }
+    if (changed)
+        f->shown = arena_text(&f->cli->arena, str_from(line));
+}
+
+/* One look. *ret_job is set when it has ended and its log is whole. */
+static enum err_code follow_step(struct follow *f, json_t **ret_job, struct err *err)
+{
+    CLEANUP(json_release) json_t *job = NULL;
+
+    TRY(cli_call(f->cli, "GET", f->path, NULL, &job, err));
+    show_state(f, job);
+    TRY(cli_copy_console(f->cli, cli_get(job, "run"), &f->offset, &f->final, err));
+    if (has_ended(job) && f->final)
+        *ret_job = json_incref(job);
+    return OK;
+}
+
 /* Follows the job until it has ended and its log is whole. */
 static enum err_code follow(struct cli *cli, const char *id, json_t **ret_job, struct err *err)
 {
-    const char *path = arena_printf(&cli->arena, "/api/v1/jobs/%s", id), *shown = "";
-    int64_t offset = 0;
-    bool final = false;
+    struct follow f = {.cli = cli,
+                       .id = id,
+                       .path = arena_printf(&cli->arena, "/api/v1/jobs/%s", id),
+                       .shown = "",
+                       .begin_ms = clock_mono_ms(),
+                       .is_terminal = isatty(STDERR_FILENO) == 1};
+    int64_t away_since_ms = 0;
 
     while (!interrupted) {
-        CLEANUP(json_release) json_t *job = NULL;
-        const char *line;
-        TRY(cli_call(cli, "GET", path, NULL, &job, err));
-        line = state_line(cli, job);
-        if (strcmp(line, shown) != 0) {
-            fprintf(stderr, "[%s] %s\n", id, line);
-            shown = arena_text(&cli->arena, str_from(line));
-        }
-        TRY(cli_copy_console(cli, cli_get(job, "run"), &offset, &final, err));
-        if (has_ended(job) && final) {
-            *ret_job = json_incref(job);
+        enum err_code code = follow_step(&f, ret_job, err);
+        if (cli_try_again(code, err, &away_since_ms))
+            continue;
+        TRY(code);
+        if (*ret_job)
             return OK;
-        }
         (void)usleep(LOOK_MS * 1000); /* a signal ends it early */
     }
     (void)err_set(err, ERR_TIMEOUT, "interrupted; the job goes on");

@@ -11,70 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import Agent, processes_of
 from support import BUILD, WAIT_S, Server, make_id, wait_for
-
-
-class Agent:
-    """euvyra-agent in a folder of its own; may be killed and started again."""
-
-    def __init__(self, server: Server, folder: Path) -> None:
-        self.folder = folder
-        self.id = make_id("a")
-        self.process: subprocess.Popen[bytes] | None = None
-        self.url = server.url
-        server.ok("PUT", "/api/v1/targets/here", {"price_hour_micro": 3_600_000_000})
-        server.ok("PUT", f"/api/v1/agents/{self.id}", {"name": "rack1", "target": "here"})
-        made = server.ok("POST", "/api/v1/keys", {"kind": "agent", "name": "k", "agent": self.id})
-        self.key_file = folder.with_name("agent.key")
-        self.key_file.write_text(made["key"])
-
-    def start(self, *options: str) -> Agent:
-        log = self.folder.with_name("agent.log").open("ab")
-        self.process = subprocess.Popen(
-            [
-                BUILD / "euvyra-agent",
-                *("--server", self.url, "--key-file", self.key_file, "--dir", self.folder),
-                *("--name", "rack1", "--target", "here", "--allow-root", "--slots", "4", *options),
-            ],
-            stderr=log,
-        )
-        log.close()
-        return self
-
-    def kill(self, number: int = signal.SIGKILL) -> int:
-        assert self.process
-        self.process.send_signal(number)
-        return self.process.wait(WAIT_S)
-
-    def attempts(self) -> list[Path]:
-        return sorted((self.folder / "attempts").glob("t*"))
-
-
-def processes_of(attempt: str) -> list[int]:
-    """Processes whose environment names the attempt."""
-    wanted = f"EUVYRA_ATTEMPT={attempt}".encode()
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if wanted in entry.read_bytes().split(b"\0"):
-                state = (entry.parent / "stat").read_text().rsplit(")", 1)[1].split()[0]
-                if state != "Z":
-                    found.append(int(entry.parent.name))
-        except OSError:
-            continue
-    return found
 
 
 @pytest.fixture
 def agent(server: Server, tmp_path: Path) -> Iterator[Agent]:
-    made = Agent(server, tmp_path / "agent").start()
-    yield made
-    for folder in made.attempts():
-        (folder / "kill").touch()
-        for pid in processes_of(folder.name):
-            os.kill(pid, signal.SIGKILL)
-    if made.process and made.process.poll() is None:
-        made.kill(signal.SIGTERM)
+    with Agent(server, tmp_path / "agent") as running:
+        yield running
 
 
 def submit(server: Server, command: list[str], **spec: Any) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Trains a classifier of handwritten digits.")
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--lr", type=float, default=0.01)
+    parser.add_argument("--lr", type=float, default=0.001)
     parser.add_argument("--alpha", type=float, default=1e-4, help="strength of regularisation")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seed", type=int, default=7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -217,3 +218,54 @@ def test_jobs_run_as_another_user(server: Server, tmp_path: Path) -> None:
         assert console(server, run).startswith(b"nobody\n")
     finally:
         agent.kill(signal.SIGTERM)
+
+
+def test_a_fenced_attempt_is_killed_and_the_next_one_runs(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    script = f"echo $EUVYRA_ATTEMPT; while [ ! -e {go} ]; do sleep 0.02; done"
+    with Server(tmp_path / "data", "--lost-after", "1") as server:
+        server.ok("PUT", "/api/v1/projects/demo", {})
+        with Agent(server, tmp_path / "agent") as agent:
+            job, run = submit(server, ["sh", "-c", script])
+            wait_for("the job's text", lambda: console(server, run))
+            first = server.ok("GET", f"/api/v1/jobs/{job}")["attempts"][0]["id"]
+            assert agent.process
+            agent.process.send_signal(signal.SIGSTOP)
+            wait_for("the attempt to be lost", lambda: attempts_of(server, job)[0] == "lost")
+            assert processes_of(first)  # silent is not gone
+            agent.process.send_signal(signal.SIGCONT)
+            wait_for("the old work to go", lambda: not processes_of(first))
+            wait_for("a second attempt", lambda: len(attempts_of(server, job)) == 2)
+            go.touch()
+            shown = wait_closed(server, job)
+            assert (shown["state"], attempts_of(server, job)) == (
+                "succeeded",
+                ["lost", "succeeded"],
+            )
+            assert console(server, run).count(b"\n") == 2  # a line of each attempt
+
+
+def attempts_of(server: Server, job: str) -> list[str]:
+    return [attempt["state"] for attempt in server.ok("GET", f"/api/v1/jobs/{job}")["attempts"]]
+
+
+def test_a_job_that_takes_too_long_is_ended(server: Server, agent: Agent) -> None:
+    job, _ = submit(server, ["sleep", "1000"], timeout_s=1)
+    shown = wait_closed(server, job)
+    assert (shown["state"], shown["reason"]) == ("failed", "it ran longer than 1 s")
+
+
+def test_code_that_is_no_archive_fails_the_job_with_a_reason(server: Server, agent: Agent) -> None:
+    data = b"this is no archive"
+    digest = hashlib.sha256(data).hexdigest()
+    sent = server.send(
+        "PUT",
+        f"/api/v1/projects/demo/blobs/{digest}",
+        data,
+        {"Content-Type": "application/octet-stream"},
+    )
+    assert sent.status == 201, sent.body
+    job, _ = submit(server, ["true"], code=digest)
+    shown = wait_closed(server, job)
+    assert shown["state"] == "failed"
+    assert "the code cannot be unpacked" in shown["reason"]

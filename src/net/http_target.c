@@ -32,6 +32,8 @@ static enum err_code decode(struct arena *arena, struct str raw, bool plus_is_sp
                 return err_set(err, ERR_INVALID, "the target hides a %%%02X in an escape",
                                (unsigned)(unsigned char)c);
             i += 2;
+        } else if ((unsigned char)c <= 0x20 || c == 0x7f) {
+            return err_set(err, ERR_INVALID, "the target has control characters or blanks");
         } else if (c == '+' && plus_is_space) {
             c = ' ';
         }

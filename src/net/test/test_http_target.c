@@ -41,6 +41,8 @@ static void ambiguous_targets_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(http_target_parse(&arena, str_from(bad[i]), &target, &err), ERR_INVALID);
+    assert_int_equal(http_target_parse(&arena, STR("/?q=a\000b"), &target, &err), ERR_INVALID);
+    assert_int_equal(http_target_parse(&arena, STR("/?q=a b"), &target, &err), ERR_INVALID);
     assert_int_equal(http_target_parse(&arena, STR("/%ff"), &target, &err), ERR_BAD_UTF8);
     assert_int_equal(http_target_parse(&arena, STR("/?x=%ff"), &target, &err), ERR_BAD_UTF8);
     arena_release(&arena);

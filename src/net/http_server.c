@@ -198,13 +198,13 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
     return queue_answer(exchange, mhd);
 }
 
-static bool body_is_slow(const struct http_exchange *exchange, int64_t now_ms)
+/* Head or body that takes longer than it may; every piece that came buys a little more time. */
+static bool is_slow(const struct http_exchange *exchange, int64_t now_ms)
 {
     int64_t read = exchange->body_bytes + exchange->drained_bytes;
     int64_t allowed = exchange->server->options.body_deadline_ms + read / HTTP_BODY_BYTES_PER_MS;
 
-    return (exchange->state == EXCHANGE_BODY || exchange->state == EXCHANGE_REFUSED) &&
-           now_ms - exchange->body_since_ms > allowed;
+    return exchange->state < EXCHANGE_OWNED && now_ms - exchange->body_since_ms > allowed;
 }
 
 /* libmicrohttpd takes no answer in the middle of a body, and sends nothing then: the 408 is written
@@ -240,10 +240,7 @@ static void look_after(struct http_connection *connection, bool hung_up, int64_t
         }
     } else if (exchange && exchange->suspended) {
         exchange->gone = exchange->gone || hung_up;
-    } else if (exchange && body_is_slow(exchange, now_ms)) {
-        cut_slow(connection);
-    } else if (exchange && exchange->state == EXCHANGE_HEAD &&
-               now_ms - exchange->body_since_ms > HTTP_HEAD_DEADLINE_MS) {
+    } else if (exchange && is_slow(exchange, now_ms)) {
         cut_slow(connection);
     } else if (!exchange && now_ms - connection->idle_since_ms > 1000 * IDLE_SECONDS) {
         (void)shutdown(connection->fd, SHUT_RDWR); /* half a request line, for too long */

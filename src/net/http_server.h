@@ -8,7 +8,7 @@
  * unanswered the connection is suspended and costs no thread.
  *
  * Limits: 16 KiB of headers (431), target 8 KiB, bodies as `head` says (413 before they are read),
- * a body slower than the deadline (408), connections in all and per address. */
+ * a head or body slower than the deadline (408), connections in all and per address. */
 #pragma once
 
 #include "base/buf.h"

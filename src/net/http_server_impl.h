@@ -17,7 +17,6 @@
 #define HTTP_STREAM_BYTES_MAX  (256 * 1024)
 #define HTTP_STREAM_WAKE_MS    15000
 #define HTTP_BODY_BYTES_PER_MS 16 /* a body may be this slow for ever */
-#define HTTP_HEAD_DEADLINE_MS  60000
 #define HTTP_REQUEST_ID_BYTES  14
 
 struct http_connection {

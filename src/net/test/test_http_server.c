@@ -440,7 +440,7 @@ static void bodies_in_memory_are_bounded_in_all(void **state)
     close(holders[1]);
 }
 
-static void a_slow_body_is_answered_408(void **state)
+static void a_slow_head_or_body_is_answered_408(void **state)
 {
     struct http_server_options options = app_options();
     struct buf answer;
@@ -455,6 +455,12 @@ static void a_slow_body_is_answered_408(void **state)
     receive(fd, NULL, &answer);
     assert_answer(answer.data, "408");
     assert_non_null(strstr(answer.data, "\"timeout\""));
+    close(fd);
+    buf_clear(&answer);
+    fd = dial(); /* a head that never ends */
+    send_bytes(fd, "POST /a HTTP/1.1\r\nHost: x\r\nX-", 31);
+    receive(fd, NULL, &answer);
+    assert_answer(answer.data, "408");
     close(fd);
     buf_release(&answer);
     assert_int_equal(app.requests, 0);
@@ -646,7 +652,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_refused_small_body_leaves_the_connection_usable, start,
                                         stop),
         cmocka_unit_test_setup_teardown(bodies_in_memory_are_bounded_in_all, start, stop),
-        cmocka_unit_test(a_slow_body_is_answered_408),
+        cmocka_unit_test(a_slow_head_or_body_is_answered_408),
         cmocka_unit_test_setup_teardown(answers_come_from_another_thread_and_hang_ups_are_noticed,
                                         start, stop),
         cmocka_unit_test(stopping_with_suspended_connections_answers_them),

@@ -46,8 +46,13 @@ enum err_code http_job_list(struct http_call *call, struct err *err)
     TRY(jobs_list(&call->cmd, &filter, &jobs, &count, err));
     TRY(jobs_waits(&call->cmd, &waits, &wait_count, err));
     http_call_page_begin(call);
-    for (size_t i = 0; i < count; i++)
-        http_render_job(&call->json, &jobs[i], wait_of(waits, wait_count, jobs[i].id), NULL, 0);
+    for (size_t i = 0; i < count; i++) {
+        struct attempt *attempts;
+        size_t attempt_count = 0;
+        TRY(jobs_attempts(&call->cmd, jobs[i].id, &attempts, &attempt_count, err));
+        http_render_job(&call->json, &jobs[i], wait_of(waits, wait_count, jobs[i].id), attempts,
+                        attempt_count);
+    }
     http_call_page_end(call, count == (size_t)filter.limit
                                  ? http_call_number_cursor(call, jobs[count - 1].id.v)
                                  : NULL);

@@ -144,6 +144,19 @@ def test_a_job_key_is_for_its_project_and_dies_with_the_record(server: Server) -
     assert show(server, job)["state"] == "failed"
 
 
+def test_tags_of_launch_and_of_the_script_add_up(server: Server) -> None:
+    job = make_id("j")
+    body = {"run": make_id("r"), "tags": ["night", "x"], "spec": {"command": ["true"]}}
+    run = server.ok("PUT", f"/api/v1/projects/demo/jobs/{job}", body)["run"]
+    log = Log()
+    log.start(tags=["x", "example"])
+    server.upload(run, log)
+    assert server.ok("GET", f"/api/v1/runs/{run}")["tags"] == ["night", "x", "example"]
+    log.document(11, {"tags": ["only"]})
+    server.upload(run, log)
+    assert server.ok("GET", f"/api/v1/runs/{run}")["tags"] == ["only"]
+
+
 def test_a_job_follows_its_agent_and_not_its_log(server: Server) -> None:
     job = submit(server)
     agent = Agent(server)

@@ -143,12 +143,15 @@ export function Attempts({ job, currency }: { job: Job; currency: string }): Rea
   )
 }
 
-/** Scalars of an event's detail in one line: whatever the event carried, nothing hidden. */
+/** Why it happened, where the event says so; numbers stand in the card beside it. */
 function detailText(detail: JobEvent['detail']): string {
-  return Object.entries(detail ?? {})
-    .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value) && value !== '')
-    .map(([key, value]) => `${key} ${String(value)}`)
-    .join(' · ')
+  const reason = (detail ?? {})['reason']
+  return typeof reason === 'string' ? reason : ''
+}
+
+/** "ada" for user:ada, "agent rack1" for agent:rack1. */
+function actorText(actor: string): string {
+  return actor.replace(/^user:/, '').replace(':', ' ')
 }
 
 /** What happened to the job, oldest first, with the time between steps. */
@@ -165,7 +168,7 @@ export function Timeline({ job, events }: { job: Job; events: JobEvent[] }): Rea
               <span className="timeline-what">
                 {tName('event', event.kind)}
                 {event.actor && (
-                  <span className="muted"> {t('job.by', { actor: event.actor })}</span>
+                  <span className="muted"> {t('job.by', { actor: actorText(event.actor) })}</span>
                 )}
                 {detailText(event.detail) && (
                   <span className="muted timeline-detail">{detailText(event.detail)}</span>

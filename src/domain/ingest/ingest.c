@@ -148,6 +148,37 @@ static enum err_code apply_start(struct cmd *cmd, struct run *run, struct writer
     return OK;
 }
 
+static bool has_tag(const json_t *tags, const char *tag)
+{
+    for (size_t i = 0; i < json_array_size(tags); i++)
+        if (strcmp(json_string_value(json_array_get(tags, i)), tag) == 0)
+            return true;
+    return false;
+}
+
+/* The tags of both lists, those the run has first. What launch gave and what init() gives add up.
+ */
+static struct str join_tags(struct cmd *cmd, struct str have, struct str more)
+{
+    CLEANUP(json_release) json_t *tags = NULL;
+    CLEANUP(json_release) json_t *added = NULL;
+    CLEANUP(buf_release) struct buf out = {0};
+    struct json_writer w;
+
+    if (json_parse(have, DOC_BYTES_MAX, &tags, NULL) != OK ||
+        json_parse(more, DOC_BYTES_MAX, &added, NULL) != OK)
+        return more;
+    for (size_t i = 0; i < json_array_size(added); i++) {
+        json_t *tag = json_array_get(added, i);
+        if (json_array_size(tags) < TAG_COUNT_MAX && !has_tag(tags, json_string_value(tag)))
+            (void)json_array_append(tags, tag); /* fails only when out of memory */
+    }
+    buf_init(&out, DOC_BYTES_MAX);
+    json_writer_init(&w, &out);
+    json_put_value(&w, tags);
+    return arena_copy(cmd->arena, buf_str(&out));
+}
+
 static enum err_code apply_docs(struct cmd *cmd, struct run *run, const struct ingest_batch *b,
                                 struct err *err)
 {
@@ -159,7 +190,8 @@ static enum err_code apply_docs(struct cmd *cmd, struct run *run, const struct i
         TRY(store_run_doc_set(cmd->store, run->id, RUN_DOC_CODE, b->code, err));
     if (b->machine.len)
         TRY(store_run_doc_set(cmd->store, run->id, RUN_DOC_MACHINE, b->machine, err));
-    run->tags = b->tags.data ? b->tags : run->tags;
+    if (b->tags.data)
+        run->tags = b->tags_join ? join_tags(cmd, run->tags, b->tags) : b->tags;
     run->notes = b->notes.data ? b->notes : run->notes;
     for (const struct ingest_file *f = b->files; f; f = f->next)
         TRY(store_run_file_set(cmd->store, run->id, f->path, f->detail, err));

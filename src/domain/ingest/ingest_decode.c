@@ -229,7 +229,7 @@ static bool take_json(struct decoding *d, int type, struct str text)
     case RUNLOG_START:
         if (!b->start)
             b->start = json_incref(doc);
-        (void)take_tags(d, doc); /* most starts have none */
+        b->tags_join = take_tags(d, doc); /* most starts have none */
         (void)take_notes(d, doc);
         return true;
     case RUNLOG_CODE: b->code = text; return true;
@@ -237,7 +237,7 @@ static bool take_json(struct decoding *d, int type, struct str text)
     case RUNLOG_CONFIG: merge(&b->config, doc); return true;
     case RUNLOG_SUMMARY: merge(&b->summary, doc); return true;
     case RUNLOG_FILE: return take_file(d, doc, text);
-    case RUNLOG_TAGS: return take_tags(d, doc);
+    case RUNLOG_TAGS: b->tags_join = false; return take_tags(d, doc);
     case RUNLOG_NOTES: return take_notes(d, doc);
     case RUNLOG_END_OF_RUN: return take_end(d, doc);
     default: return false;

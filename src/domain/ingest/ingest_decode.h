@@ -40,6 +40,7 @@ struct ingest_batch {
     json_t *config, *summary; /* merged patches, or NULL */
     struct str code, machine; /* whole documents, last one wins; len 0: none */
     struct str tags, notes;   /* JSON array; text; data NULL: none */
+    bool tags_join;           /* the tags of a start record are added to those the run has */
     struct ingest_name *names, *names_last;
     struct ingest_facts *facts;
     struct ingest_file *files;

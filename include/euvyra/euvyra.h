@@ -58,7 +58,7 @@ struct euvyra_options {
     const char *config_json; /* an object; may be NULL */
     const char *tags_json;   /* an array of texts; may be NULL */
     const char *sdk;         /* "python/0.1.0"; NULL for C */
-    const char *kind;        /* "trainer" (default) or "exec" */
+    const char *kind;        /* "trainer" (default), "child" of a process that tells how it ended */
     const char *const *argv; /* the command, may be NULL */
     size_t argc;
     int64_t first_step; /* where automatic steps start */

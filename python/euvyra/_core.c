@@ -328,10 +328,11 @@ static PyObject *writer_open(PyObject *self, PyObject *args)
     if (argv == NULL)
         return PyErr_NoMemory();
     if (writer->run != NULL ||
-        !PyArg_ParseTuple(args, "zzzzzzzzzzzzzO!L", &options.dir, &options.project, &options.name,
+        !PyArg_ParseTuple(args, "zzzzzzzzzzzzzzO!L", &options.dir, &options.project, &options.name,
                           &options.group, &options.job_type, &options.notes, &options.mode,
                           &options.resume, &options.run, &options.folder, &options.config_json,
-                          &options.tags_json, &options.sdk, &PyList_Type, &list, &first_step)) {
+                          &options.tags_json, &options.sdk, &options.kind, &PyList_Type, &list,
+                          &first_step)) {
         PyMem_Free(argv);
         return NULL;
     }

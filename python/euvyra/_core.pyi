@@ -20,6 +20,7 @@ class Writer:
         config_json: str | None,
         tags_json: str | None,
         sdk: str | None,
+        kind: str | None,
         argv: list[str],
         first_step: int,
         /,

@@ -194,7 +194,7 @@ def join(folder: str) -> Run:
     """A further writer of the run in `folder`: what a process of the same run calls."""
     run = Run()
     if folder:
-        run._open(*(None,) * 9, folder, None, None, _sdk(), list(sys.argv), 0)
+        run._open(*(None,) * 9, folder, None, None, _sdk(), "child", list(sys.argv), 0)
     run._begin({})
     if run.id:
         _ending.remember(run)
@@ -242,6 +242,7 @@ class _Target:
     run: str | None = ""
     folder: str | None = None
     first_step = 0
+    kind: str | None = None  # the library's default
 
 
 def _resume(resume: str, dir: str | None, project: str | None, name: str | None) -> _Target:
@@ -281,6 +282,7 @@ def _choose(resume: str | None, dir: str | None, project: str | None, name: str 
     parent = _parent_folder()
     if parent is not None and not _joined:
         target.folder = parent
+        target.kind = "child"
     elif os.environ.get("EUVYRA_RUN") and not _joined and resume in (None, "never"):
         target.run = None  # the library reads EUVYRA_RUN
     elif resume not in (None, "never"):
@@ -330,6 +332,7 @@ def start(
         _values.dumps(merged),
         json.dumps(tag_list) if tags is not None else None,
         _sdk(),
+        target.kind,
         [sys.executable or "python", *sys.argv],
         target.first_step,
     )

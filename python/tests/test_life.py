@@ -91,6 +91,8 @@ def test_a_forked_child_has_its_own_log(seen: Any) -> None:
     assert sorted(seen().points("a")) == [(0, 1.0), (1, 3.0), (7, 2.0)]
     parents = [record.value.get("parent_writer") for record in seen().records("start")]
     assert len([parent for parent in parents if parent]) == 1
+    kinds = sorted(record.value["kind"] for record in seen().records("start"))
+    assert kinds == ["child", "trainer"]  # the child's end would not decide
 
 
 SPAWN = """
@@ -115,6 +117,8 @@ def test_spawned_children_join_the_run(script: Any, seen: Any) -> None:
     assert script(SPAWN).returncode == 0
     assert len(seen().logs) == 3
     assert sorted(seen().points("rank")) == [(0, 0.0), (1, 1.0), (2, 2.0)]
+    kinds = sorted(record.value["kind"] for record in seen().records("start"))
+    assert kinds == ["child", "child", "trainer"]
 
 
 def test_a_run_sent_to_a_process_writes_there(seen: Any) -> None:

@@ -92,6 +92,7 @@ static void child_reopen(struct euvyra_run *run)
     if (run->closed)
         return;
     memcpy(run->parent_writer, run->writer_id, sizeof run->parent_writer);
+    memcpy(run->kind, "child", sizeof "child");
     code = writer_open(run);
     if (code == EUVYRA_OK)
         code = client__start(run, NULL);
@@ -167,6 +168,8 @@ enum euvyra_code euvyra_open(const struct euvyra_options *options, struct euvyra
     enum euvyra_code code = alive_page_make(run);
     if (code == EUVYRA_OK)
         code = client__folder_open(run, options);
+    if (options->kind == NULL && client__is_below_exec(run))
+        memcpy(run->kind, "child", sizeof "child");
     if (code == EUVYRA_OK)
         code = writer_open(run);
     if (code == EUVYRA_OK) {

@@ -55,6 +55,8 @@ const char *client__option(const char *value, const char *variable, const char *
 /* The job whose run this is, by the environment; NULL for further runs that a job's process makes.
  */
 const char *client__job_of(const struct euvyra_run *run);
+/* True when `euvyra exec` is our parent and this is its run: it tells how the run ended. */
+bool client__is_below_exec(const struct euvyra_run *run);
 /* Finds or makes the run's folder, fills run, folder and dir_fd, and writes run.json. */
 enum euvyra_code client__folder_open(struct euvyra_run *run, const struct euvyra_options *options);
 /* Appends the first record. `options` is NULL in a forked child. */

@@ -37,13 +37,22 @@ const char *client__option(const char *value, const char *variable, const char *
     return value != NULL && (value[0] != '\0' || variable == NULL) ? value : fallback;
 }
 
+/* True when the environment leads to this very run. */
+static bool is_given_run(const struct euvyra_run *run)
+{
+    const char *given = getenv("EUVYRA_RUN");
+
+    return given != NULL && strcmp(given, run->run) == 0;
+}
+
 const char *client__job_of(const struct euvyra_run *run)
 {
-    const char *job_run = getenv("EUVYRA_RUN");
+    return is_given_run(run) ? client__option(NULL, "EUVYRA_JOB", NULL) : NULL;
+}
 
-    if (job_run == NULL || strcmp(job_run, run->run) != 0)
-        return NULL;
-    return client__option(NULL, "EUVYRA_JOB", NULL);
+bool client__is_below_exec(const struct euvyra_run *run)
+{
+    return is_given_run(run) && getenv("EUVYRA_EXEC") != NULL;
 }
 
 /* mkdir -p; `path` is restored. */

@@ -310,4 +310,4 @@ def test_the_sdk_inside_exec_joins_its_run(
     complete(server, folder)
     run = json.loads((folder / "run.json").read_text())["run"]
     kinds = sorted(record.value["kind"] for record in server.records(run, "start"))
-    assert kinds == ["exec", "sidecar", "trainer"]
+    assert kinds == ["child", "exec", "sidecar"]

@@ -123,3 +123,28 @@ def test_exec_of_a_failing_command_is_a_failed_run(real: Server, runs: Path) -> 
     detail = wait_for("the run to end", lambda: ended(real, run))
     assert (detail["state"], detail["exit_code"]) == ("failed", 3)
     assert detail["console_bytes"] >= len("hello\n")
+
+
+@pytest.mark.parametrize("mode", ["online", "offline"])
+def test_the_parent_of_exec_knows_better_than_the_script(
+    real: Server, tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("EUVYRA_MODE", mode)
+    script = (
+        "import euvyra, os\nrun = euvyra.init()\nrun.log({'a': 1})\nrun.finish()\nos._exit(3)\n"
+    )
+    (tmp_path / "train.py").write_text(script)
+    command = [str(BUILD / "euvyra"), "exec", "--project", "demo", "--", sys.executable]
+    done = subprocess.run(
+        [*command, str(tmp_path / "train.py")], capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 3, done.stderr
+    run = only_run(runs)
+    if mode == "offline":
+        subprocess.run([BUILD / "euvyra", "sync", runs], check=True, stdout=subprocess.DEVNULL)
+    state = wait_for(
+        "the parent's word",
+        lambda: (ended(real, run) or {}).get("exit_code") == 3 and ended(real, run),
+        10,
+    )
+    assert state["state"] == "failed"

@@ -140,7 +140,7 @@ static enum err_code apply_start(struct cmd *cmd, struct run *run, struct writer
     text = text_of(cmd, b->start, "job_type", NAME_BYTES_MAX);
     run->job_type = text.data ? text : run->job_type;
     text = array_of(cmd, b->start, "command");
-    run->command = text.data && !of_job ? text : run->command;
+    run->command = text.data && !of_job && !str_eq_c(w->kind, "child") ? text : run->command;
     if (run->started == TIME_NONE && !of_job)
         run->started = w->started;
     if (json_is_object(config) && json_object_size(config))
@@ -248,7 +248,8 @@ static enum err_code apply_rest(struct cmd *cmd, struct run *run, struct writer 
 static struct run_event event_of(struct cmd *cmd, const struct writer *w,
                                  const struct ingest_batch *b)
 {
-    bool decides = b->ended && !str_eq_c(w->kind, "sidecar");
+    /* A child's end says nothing: its parent in the run tells how the run ended. */
+    bool decides = b->ended && !str_eq_c(w->kind, "sidecar") && !str_eq_c(w->kind, "child");
     struct run_event event = {
         .kind = decides ? RUN_EVENT_ENDED : RUN_EVENT_HEARD,
         .at = decides && b->ended_at != TIME_NONE ? b->ended_at : cmd->now,

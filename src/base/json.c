@@ -94,6 +94,13 @@ void json_reader_init(struct json_reader *r, json_t *value, const char *path, st
         reader_fail(r, ERR_TOO_LARGE, "", "an object has more than 256 fields");
 }
 
+void json_reader_init_strict(struct json_reader *r, json_t *value, const char *path,
+                             struct err *err)
+{
+    json_reader_init(r, value, path, err);
+    r->refuses_null = true;
+}
+
 /* The value of a field, marked as taken; NULL when absent, null, or after an error. */
 static json_t *reader_take(struct json_reader *r, const char *name)
 {
@@ -106,7 +113,11 @@ static json_t *reader_take(struct json_reader *r, const char *name)
             json_t *value = json_object_iter_value(at);
 
             r->taken[index / 64] |= UINT64_C(1) << (index % 64);
-            return json_is_null(value) ? NULL : value;
+            if (!json_is_null(value))
+                return value;
+            if (r->refuses_null)
+                reader_fail(r, ERR_INVALID, name, "must not be null; leave it out");
+            return NULL;
         }
         index++;
     }
@@ -117,7 +128,7 @@ static json_t *reader_take_required(struct json_reader *r, const char *name)
 {
     json_t *value = reader_take(r, name);
 
-    if (!value)
+    if (!value) /* a null was refused already: the first failure stays */
         reader_fail(r, ERR_INVALID, name, "is required");
     return value;
 }

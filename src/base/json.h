@@ -26,10 +26,14 @@ struct json_reader {
     uint64_t taken[4]; /* one bit a field, in iteration order; at most 256 fields */
     struct err *err;
     enum err_code code;
+    bool refuses_null;
 };
 
 /* `value` must be an object, else the reader starts with ERR_INVALID "expected an object". */
 void json_reader_init(struct json_reader *r, json_t *value, const char *path, struct err *err);
+/* As above; an optional field that is null is an error too: what the API description promises. */
+void json_reader_init_strict(struct json_reader *r, json_t *value, const char *path,
+                             struct err *err);
 /* Required and optional fields. Optional ones leave *ret alone when absent or null. Text is
  * borrowed from the document, NUL-terminated, checked: 1..bytes_max (text) or 0..bytes_max
  * (optional), no control bytes (json_take_note allows \n and \t). */

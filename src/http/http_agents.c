@@ -30,7 +30,7 @@ enum err_code http_target_set(struct http_call *call, struct err *err)
     struct json_reader r;
     int64_t hour = 0, gpu_hour = 0;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_i64_opt(&r, "price_hour_micro", 0, MICRO_MAX, &hour);
     json_take_i64_opt(&r, "price_gpu_hour_micro", 0, MICRO_MAX, &gpu_hour);
     TRY(json_reader_end(&r));
@@ -65,7 +65,7 @@ enum err_code http_agent_create(struct http_call *call, struct err *err)
     struct json_reader r;
     bool created = false;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "name", PROJECT_NAME_BYTES_MAX, &name);
     json_take_text(&r, "target", PROJECT_NAME_BYTES_MAX, &target);
     TRY(json_reader_end(&r));
@@ -94,7 +94,7 @@ static enum err_code take_held(struct http_call *call, const json_t *array,
     for (size_t i = 0; i < json_array_size(array); i++) {
         struct str attempt = {0};
         struct json_reader r;
-        json_reader_init(&r, json_array_get(array, i), "attempts[].", err);
+        json_reader_init_strict(&r, json_array_get(array, i), "attempts[].", err);
         json_take_text(&r, "attempt", ID_LEN, &attempt);
         json_take_text(&r, "token", TOKEN_LEN, &held[i].token);
         TRY(json_reader_end(&r));
@@ -110,7 +110,7 @@ static void take_capacity(json_t *object, struct agent *agent, struct json_reade
 {
     struct json_reader r;
 
-    json_reader_init(&r, object, "capacity.", outer->err);
+    json_reader_init_strict(&r, object, "capacity.", outer->err);
     json_take_i64(&r, "slots", 0, 10000, &agent->slots);
     json_take_i64(&r, "cpus", 0, 65536, &agent->cpus);
     json_take_i64(&r, "memory_bytes", 0, MICRO_MAX, &agent->memory_bytes);
@@ -127,7 +127,7 @@ static enum err_code take_poll(struct http_call *call, struct agent *agent,
     struct json_reader r;
 
     agent->executor = STR("process");
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "boot", 12, &agent->boot);
     json_take_text(&r, "version", 40, &agent->version);
     json_take_text_opt(&r, "executor", 20, &agent->executor);
@@ -247,7 +247,7 @@ static enum err_code take_report(struct http_call *call, struct attempt_report *
     struct json_reader r;
 
     *p = (struct attempt_report){.at = TIME_NONE, .run_time_ms = -1, .console_bytes = -1};
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "state", 10, &state);
     json_take_time_opt(&r, "at", &p->at);
     json_take_i64_opt(&r, "exit_code", 0, 255, &exit_code);

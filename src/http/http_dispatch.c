@@ -58,9 +58,11 @@ static enum err_code check_encoding(const struct http_exchange *x, struct err *e
 enum err_code http_dispatch_head(const struct http_head *head, struct http_body_plan *ret_plan,
                                  struct err *err)
 {
-    struct http_route_match match;
+    struct http_route_match match = {0};
+    enum err_code code = find_route(head->exchange, head->method, head->path, &match, err);
 
-    TRY(find_route(head->exchange, head->method, head->path, &match, err));
+    ret_plan->allow = match.allow;
+    TRY(code);
     if (head->content_length != 0)
         TRY(check_encoding(head->exchange, err));
     ret_plan->bytes_max = match.route->body_bytes_max;

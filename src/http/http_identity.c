@@ -69,7 +69,7 @@ enum err_code http_setup_prepare(struct http_call *call, struct err *err)
     struct json_reader r;
     bool needed = false;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "token", 43, &p->token);
     json_take_text(&r, "login", LOGIN_BYTES_MAX, &p->login);
     json_take_text(&r, "password", PASSWORD_BYTES_MAX, &password);
@@ -100,7 +100,7 @@ enum err_code http_session_create_prepare(struct http_call *call, struct err *er
     struct str password = {0};
     struct json_reader r;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "login", LOGIN_BYTES_MAX, &p->login);
     json_take_text(&r, "password", PASSWORD_BYTES_MAX, &password);
     TRY(json_reader_end(&r));
@@ -152,7 +152,7 @@ enum err_code http_password_change_prepare(struct http_call *call, struct err *e
     struct str old_password = {0}, new_password = {0};
     struct json_reader r;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "old_password", PASSWORD_BYTES_MAX, &old_password);
     json_take_text(&r, "new_password", PASSWORD_BYTES_MAX, &new_password);
     TRY(json_reader_end(&r));
@@ -199,7 +199,7 @@ enum err_code http_user_create_prepare(struct http_call *call, struct err *err)
     struct str password = {0};
     struct json_reader r;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "login", LOGIN_BYTES_MAX, &p->spec.login);
     json_take_text(&r, "password", PASSWORD_BYTES_MAX, &password);
     json_take_bool_opt(&r, "admin", &p->spec.admin);
@@ -249,7 +249,7 @@ enum err_code http_key_create(struct http_call *call, struct err *err)
     struct key_text key;
     struct json_reader r;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "kind", 10, &kind);
     json_take_text(&r, "name", 100, &spec.name);
     json_take_text_opt(&r, "agent", ID_LEN, &agent);

@@ -132,7 +132,7 @@ static enum err_code take_spec(struct http_call *call, json_t *object, struct jo
     s->timeout_s = JOB_TIMEOUT_S_DEFAULT;
     s->grace_s = JOB_GRACE_S_DEFAULT;
     s->retries = JOB_RETRIES_DEFAULT;
-    json_reader_init(&r, object, "spec.", err);
+    json_reader_init_strict(&r, object, "spec.", err);
     json_take_array_opt(&r, "command", ARG_COUNT_MAX, &command);
     json_take_text_opt(&r, "code", 64, &s->code);
     json_take_object_opt(&r, "config", &config);
@@ -165,7 +165,7 @@ enum err_code http_job_create(struct http_call *call, struct err *err)
     struct json_reader r;
     bool created = false;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "run", ID_LEN, &run);
     json_take_text_opt(&r, "name", NAME_BYTES_MAX, &spec.name);
     json_take_i64_opt(&r, "priority", -1000, 1000, &spec.priority);

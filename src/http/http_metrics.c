@@ -82,7 +82,7 @@ static enum err_code take_query(struct http_call *call, struct metric_query *q, 
     json_t *runs = NULL, *metrics = NULL;
     struct json_reader r;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_array_opt(&r, "runs", METRIC_QUERY_RUNS_MAX, &runs);
     json_take_array_opt(&r, "metrics", METRIC_QUERY_METRICS_MAX, &metrics);
     json_take_text_opt(&r, "x", 10, ret_x);

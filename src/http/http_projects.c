@@ -23,7 +23,7 @@ static enum err_code take_spec(struct http_call *call, struct project_spec *ret_
 {
     struct json_reader r;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text_opt(&r, "title", TITLE_BYTES_MAX, &ret_spec->title);
     json_take_note_opt(&r, "description", NOTE_BYTES_MAX, &ret_spec->description);
     return json_reader_end(&r);
@@ -96,7 +96,7 @@ enum err_code http_member_set(struct http_call *call, struct err *err)
     struct str role = {0};
     struct json_reader r;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "role", 10, &role);
     TRY(json_reader_end(&r));
     member.role = role_from_name(role);

@@ -37,7 +37,7 @@ enum err_code http_run_create(struct http_call *call, struct err *err)
     struct json_reader r;
     bool created = false;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text_opt(&r, "name", NAME_BYTES_MAX, &spec.name);
     json_take_note_opt(&r, "group", NAME_BYTES_MAX, &spec.group);
     json_take_note_opt(&r, "job_type", NAME_BYTES_MAX, &spec.job_type);
@@ -68,7 +68,7 @@ enum err_code http_run_update(struct http_call *call, struct err *err)
     struct run_spec spec = {0};
     struct json_reader r;
 
-    json_reader_init(&r, call->body, "", err);
+    json_reader_init_strict(&r, call->body, "", err);
     json_take_text_opt(&r, "name", NAME_BYTES_MAX, &spec.name);
     json_take_note_opt(&r, "notes", NOTE_BYTES_MAX, &spec.notes);
     http_take_tags(&r, &call->arena, &spec.tags);

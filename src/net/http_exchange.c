@@ -315,17 +315,21 @@ void http__exchange_answer_refusal(struct http_exchange *exchange)
 {
     const struct http_server_options *options = &exchange->server->options;
     struct buf body;
-    struct http_header headers[3] = {
-        {"Content-Type", "application/json"}, {"Cache-Control", "no-store"}, {"Retry-After", "1"}};
-    bool is_busy = exchange->refusal.code == ERR_UNAVAILABLE;
+    enum err_code code = exchange->refusal.code;
+    struct http_header headers[3] = {{"Content-Type", "application/json"},
+                                     {"Cache-Control", "no-store"}};
     struct http_answer answer = {
         .status = err_code_http_status(exchange->refusal.code),
         .headers = headers,
-        .header_count = is_busy ? 3 : 2,
+        .header_count = 2,
         .body_take = &body,
         .body_fd_take = -1,
     };
 
+    if (code == ERR_UNAVAILABLE)
+        headers[answer.header_count++] = (struct http_header){"Retry-After", "1"};
+    else if (code == ERR_METHOD && exchange->plan.allow)
+        headers[answer.header_count++] = (struct http_header){"Allow", exchange->plan.allow};
     buf_init(&body, 64 * 1024);
     options->render_error(options->ctx, exchange, &exchange->refusal, &body);
     exchange->response = http__response_make(exchange, &answer);

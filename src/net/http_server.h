@@ -26,9 +26,10 @@ struct http_head { /* what `head` may look at; valid during the call */
 };
 
 struct http_body_plan {
-    size_t bytes_max; /* 0: a body is refused */
-    bool to_file;     /* spool to an unlinked temporary file instead of memory */
-    void *ctx;        /* kept with the exchange, see http_exchange_ctx */
+    size_t bytes_max;  /* 0: a body is refused */
+    bool to_file;      /* spool to an unlinked temporary file instead of memory */
+    void *ctx;         /* kept with the exchange, see http_exchange_ctx */
+    const char *allow; /* set it beside ERR_METHOD: the Allow header, a constant */
 };
 
 struct http_header {

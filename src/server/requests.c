@@ -40,6 +40,7 @@ enum err_code server__head(void *ctx, const struct http_head *head, struct http_
     if (is_api(head->path))
         return http_dispatch_head(head, ret_plan, err);
     ret_plan->bytes_max = 0;
+    ret_plan->allow = "GET, HEAD";
     if (!str_eq_c(head->method, "GET") && !str_eq_c(head->method, "HEAD"))
         return err_set(err, ERR_METHOD, "%.*s is not possible here; allowed: GET, HEAD",
                        STR_ARG(head->method));

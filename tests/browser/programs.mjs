@@ -42,7 +42,10 @@ export async function serverStart() {
   return { url, token, folder, close }
 }
 
-/** The training of training.py under `euvyra exec`, which records what it prints: `leg()` lets it do one more leg, `end()` lets it finish. */
+/**
+ * The training of training.py under `euvyra exec`, which records what it prints: `leg()` lets it do
+ * one more leg, `end()` lets it finish.
+ */
 export function trainingStart(server, key) {
   const env = {
     ...process.env,

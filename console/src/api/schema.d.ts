@@ -860,10 +860,12 @@ export interface components {
             cost_micro: components["schemas"]["Micro"];
         };
         ProjectCreate: {
+            /** @description Empty: the name is shown */
             title?: string;
             description?: string;
         };
         ProjectUpdate: {
+            /** @description Empty: the name is shown */
             title?: string;
             description?: string;
         };

@@ -13,17 +13,18 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from stand_in import StandIn
-from sync_rig import find_tool
+from sync_rig import find_tool, wait_for_sidecars
 
 Tool = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+def server(monkeypatch: pytest.MonkeyPatch, runs: Path) -> Iterator[StandIn]:
     stand_in = StandIn()
     monkeypatch.setenv("EUVYRA_SERVER", stand_in.url)
     monkeypatch.setenv("EUVYRA_API_KEY", "euv_user_test")
     yield stand_in
+    wait_for_sidecars(runs)
     stand_in.shutdown()
     stand_in.server_close()
 

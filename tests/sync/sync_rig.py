@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from collections.abc import Callable
@@ -24,3 +25,21 @@ def wait_for(condition: Callable[[], object], what: str, seconds: float = 30) ->
         if time.monotonic() > deadline:
             pytest.fail(f"in vain: {what}")
         time.sleep(0.01)
+
+
+def is_followed(folder: Path) -> bool:
+    """Whether a sidecar holds the folder's lock."""
+    try:
+        with (folder / "sync.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def wait_for_sidecars(runs: Path) -> None:
+    """Before a server goes away: a sidecar would wait a day for it."""
+    folders = list(runs.iterdir()) if runs.exists() else []
+    wait_for(lambda: not any(map(is_followed, folders)), "the sidecars end")

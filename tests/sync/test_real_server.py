@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support import BUILD, ROOT, Server, wait_for
+from sync_rig import wait_for_sidecars
 
 pytestmark = pytest.mark.skipif(not (BUILD / "euvyrad").exists(), reason="euvyrad is not built")
 
@@ -27,13 +28,14 @@ with euvyra.init(project="demo", name="n", config={"lr": 0.1, "nan": math.nan}, 
 
 
 @pytest.fixture
-def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: Path) -> Any:
     with Server(tmp_path / "data") as running:
         running.ok("PUT", "/api/v1/projects/demo", {})
         monkeypatch.setenv("EUVYRA_SERVER", running.url)
         monkeypatch.setenv("EUVYRA_API_KEY", running.key)
         monkeypatch.setenv("EUVYRA_BIN", str(BUILD / "euvyra"))
         yield running
+        wait_for_sidecars(runs)
 
 
 def start(tmp_path: Path, script: str, *args: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from run_log_reader import read_run
 from stand_in import StandIn
-from sync_rig import find_tool, wait_for
+from sync_rig import find_tool, is_followed, wait_for
 
 TRAIN = """
 import euvyra
@@ -180,8 +180,7 @@ def test_a_revoked_key_stops_the_sending_and_nothing_else(
     (folder,) = runs.iterdir()
     wait_for(lambda: status(folder).get("error"), "the refusal is in the status file")
     assert "unauthenticated" in status(folder)["error"]
-    lock = folder / "sync.lock"
-    wait_for(lambda: subprocess.run(["flock", "-n", lock, "true"]).returncode == 0, "it ends")
+    wait_for(lambda: not is_followed(folder), "it ends")
     assert tool("sync", str(folder)).returncode == 0
     complete(server, folder)
 
@@ -192,10 +191,7 @@ def test_offline_ends_with_the_trainer_and_is_brought_in_later(
     assert train(TRAIN, EUVYRA_MODE="offline").returncode == 0
     (folder,) = runs.iterdir()
     wait_for(
-        lambda: (
-            subprocess.run(["flock", "-n", folder / "sync.lock", "true"]).returncode == 0
-            and len(read_run(folder)) == 2
-        ),
+        lambda: not is_followed(folder) and len(read_run(folder)) == 2,
         "the sidecar ends",
     )
     assert not server.logs

@@ -22,7 +22,8 @@
 
 #define OFFER_BYTES_MAX (2 * WIRE_MESSAGE_BYTES_MAX)
 #define CONSOLE_BYTES   (512 * 1024)
-#define WATCH_MS        150
+#define WATCH_MS        100
+#define STARTING_MS     10
 #define BACKOFF_MS_MIN  500
 #define BACKOFF_MS_MAX  15000
 #define ACCEPT_MS_MAX   60000
@@ -142,6 +143,7 @@ static void start_work(struct work *work)
         }
         outcome = work_prepare(work->env, &work->calls, &work->offer, work->folder, &err);
         if (outcome == CALL_DONE) {
+            work->told_starting = true;
             log_info("attempt.started", "attempt", work->offer.attempt.id.text, "job",
                      work->offer.job.text);
             return;
@@ -349,7 +351,7 @@ static void watch(struct work *work)
             }
         }
         if (!busy || clock_mono_ms() < work->retry_at_ms)
-            work_wait(work, WATCH_MS);
+            work_wait(work, look.phase == EXECUTOR_STARTING ? STARTING_MS : WATCH_MS);
     }
 }
 

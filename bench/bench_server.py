@@ -155,7 +155,8 @@ def held_connections(folder: Path) -> list[Figure]:
         for _ in range(1000):
             stream = socket.create_connection(("127.0.0.1", server.port))
             stream.sendall(
-                f"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.key}\r\n\r\n".encode()
+                b"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                + f"Authorization: Bearer {server.key}\r\n\r\n".encode()
             )
             sockets.append(stream)
         for stream in sockets:

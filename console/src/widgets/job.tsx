@@ -145,7 +145,7 @@ export function Attempts({ job, currency }: { job: Job; currency: string }): Rea
 
 /** Why it happened, where the event says so; numbers stand in the card beside it. */
 function detailText(detail: JobEvent['detail']): string {
-  const reason = (detail ?? {})['reason']
+  const { reason } = (detail ?? {}) as { reason?: unknown }
   return typeof reason === 'string' ? reason : ''
 }
 

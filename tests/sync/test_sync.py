@@ -191,7 +191,7 @@ def test_offline_ends_with_the_trainer_and_is_brought_in_later(
     assert train(TRAIN, EUVYRA_MODE="offline").returncode == 0
     (folder,) = runs.iterdir()
     wait_for(
-        lambda: not is_followed(folder) and len(read_run(folder)) == 2,
+        lambda: len(read_run(folder)) == 2 and not is_followed(folder),
         "the sidecar ends",
     )
     assert not server.logs

@@ -76,6 +76,7 @@ static enum err_code helper_run(const struct helper *h, struct err *err)
                                     .set_user = options->set_user,
                                     .uid = options->uid,
                                     .gid = options->gid,
+                                    .death_signal = SIGKILL, /* the next agent does it anew */
                                     .extra_fd = -1};
     struct process process;
     struct process_end end = {0};

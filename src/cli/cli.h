@@ -134,6 +134,7 @@ enum err_code cmd_launch(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_jobs(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_job(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_cancel(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_release(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_logs(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_runs(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_run(struct cli *cli, int *ret_exit, struct err *err);

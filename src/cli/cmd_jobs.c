@@ -98,19 +98,31 @@ enum err_code cmd_job(struct cli *cli, int *ret_exit, struct err *err)
     return print_events(cli, cli_get(job, "id"), err);
 }
 
-enum err_code cmd_cancel(struct cli *cli, int *ret_exit, struct err *err)
+/* One word of the API to a job, and what became of it. */
+static enum err_code tell_job(struct cli *cli, const char *word, struct err *err)
 {
     CLEANUP(json_release) json_t *job = NULL;
 
-    (void)ret_exit;
     TRY(cli_path_part("job", cli->args[0], err));
-    TRY(cli_call(cli, "POST", arena_printf(&cli->arena, "/api/v1/jobs/%s/cancel", cli->args[0]),
+    TRY(cli_call(cli, "POST", arena_printf(&cli->arena, "/api/v1/jobs/%s/%s", cli->args[0], word),
                  NULL, &job, err));
     if (cli_flag(cli, "json"))
         cli_print_json(job);
     else
         printf("job %s is %s\n", cli_get(job, "id"), cli_get(job, "state"));
     return OK;
+}
+
+enum err_code cmd_cancel(struct cli *cli, int *ret_exit, struct err *err)
+{
+    (void)ret_exit;
+    return tell_job(cli, "cancel", err);
+}
+
+enum err_code cmd_release(struct cli *cli, int *ret_exit, struct err *err)
+{
+    (void)ret_exit;
+    return tell_job(cli, "release", err);
 }
 
 static enum err_code write_out(struct str text, struct err *err)

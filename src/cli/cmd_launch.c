@@ -189,6 +189,8 @@ static enum err_code submit(struct cli *cli, const char *project, const char *di
     if (cli_text(cli, "notes"))
         (void)json_object_set_new(body, "notes", json_string(cli_text(cli, "notes")));
     set_number(cli, body, "priority", "priority");
+    if (cli_flag(cli, "held"))
+        (void)json_object_set_new(body, "held", json_true());
     return cli_call(cli, "PUT",
                     arena_printf(&cli->arena, "/api/v1/projects/%s/jobs/%s", project, job.text),
                     body, ret_job, err);

@@ -60,6 +60,7 @@ static const struct option_spec launch_options[] = {
     NUMBER("priority", "N", -1000, 1000, "higher starts first; default 0"),
     TEXT("timeout", "TIME", "ends an attempt, such as 90m or 2d; default 7d"),
     NUMBER("retries", "N", 0, 100, "new attempts after a lost one; default 3"),
+    FLAG("held", "keep it out of the queue until euvyra release"),
     FLAG("no-code", "do not pack the folder"),
     FLAG("wait", "follow it to its end; its exit code becomes ours"),
 };
@@ -111,6 +112,8 @@ const struct verb cli_verbs[] = {
     VERB("jobs", "", "list jobs", NULL, jobs_options, 0, 0, true, false, cmd_jobs),
     VERB("job", "JOB", "show a job", NULL, plain_options, 1, 1, true, false, cmd_job),
     VERB("cancel", "JOB", "cancel a job", NULL, plain_options, 1, 1, true, false, cmd_cancel),
+    VERB("release", "JOB", "let a held job go into the queue", NULL, plain_options, 1, 1, true,
+         false, cmd_release),
     VERB("logs", "JOB|RUN", "print the console text of a job or run", NULL, logs_options, 1, 1,
          true, false, cmd_logs),
     VERB("runs", "", "list runs", NULL, runs_options, 0, 0, true, false, cmd_runs),

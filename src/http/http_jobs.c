@@ -213,3 +213,9 @@ enum err_code http_job_cancel(struct http_call *call, struct err *err)
     TRY(jobs_cancel(&call->cmd, &call->job, err));
     return render_one(call, &call->job, err);
 }
+
+enum err_code http_job_release(struct http_call *call, struct err *err)
+{
+    TRY(jobs_release(&call->cmd, &call->job, err));
+    return render_one(call, &call->job, err);
+}

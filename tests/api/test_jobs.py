@@ -310,3 +310,17 @@ def test_priority_goes_first_and_what_is_too_big_says_so(server: Server) -> None
     assert (waiting["code"], waiting["resource"], waiting["asked"]) == ("too_big", "cpus", 64)
     low = submit(server, cpus=4)
     assert agent.offer()["job"] == low
+
+
+def test_a_held_job_waits_until_it_is_released(server: Server) -> None:
+    agent = Agent(server)
+    agent.poll()
+    job = make_id("j")
+    body = {"run": make_id("r"), "held": True, "spec": {"command": ["true"]}}
+    held = server.ok("PUT", f"/api/v1/projects/demo/jobs/{job}", body)
+    assert (held["state"], held["waiting"]["code"]) == ("held", "held")
+    other = submit(server)
+    assert agent.offer()["job"] == other
+    assert server.ok("POST", f"/api/v1/jobs/{job}/release")["state"] in ("queued", "offered")
+    assert server.ok("POST", f"/api/v1/jobs/{job}/release")["state"] in ("queued", "offered")
+    wait_for("its offer", lambda: job in [o["job"] for o in agent.poll(500)["offers"]])

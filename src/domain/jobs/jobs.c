@@ -157,6 +157,17 @@ enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err)
                      STR("cancel asked"), err);
 }
 
+enum err_code jobs_release(struct cmd *cmd, struct job *job, struct err *err)
+{
+    struct job_event event = {.kind = JOB_EVENT_RELEASED, .at = cmd->now};
+
+    if (!job_event_is_legal(job->state, JOB_EVENT_RELEASED))
+        return OK;
+    TRY(jobs__happen(cmd, job, NULL, &event, err));
+    return audit_add(cmd, str_from(arena_printf(cmd->arena, "job %s", job->public_id.text)),
+                     STR("released"), err);
+}
+
 enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run, struct err *err)
 {
     struct job job;

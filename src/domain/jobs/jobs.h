@@ -43,6 +43,8 @@ MUST_CHECK enum err_code jobs_events(struct cmd *cmd, job_id job, int64_t after_
                                      struct job_event_row **ret_events, size_t *ret_count,
                                      struct err *err);
 MUST_CHECK enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err);
+/* A held job goes into the queue; others stay as they are. */
+MUST_CHECK enum err_code jobs_release(struct cmd *cmd, struct job *job, struct err *err);
 /* Before a run is deleted: deletes its ended job; ERR_CONFLICT while the job has not ended. */
 MUST_CHECK enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run,
                                             struct err *err);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,6 +116,39 @@ int64_t attempt_cgroup_oom_kills(const struct attempt_cgroup *group)
             return count;
     }
     return 0;
+}
+
+bool attempt_cgroup_find(const char *path, struct attempt_cgroup *ret_group)
+{
+    struct attempt_cgroup group = {.made = true};
+    int len = snprintf(group.path, sizeof(group.path), "%s", path);
+
+    (void)snprintf(group.procs, sizeof(group.procs), "%s/cgroup.procs", group.path);
+    if (len <= 0 || (size_t)len >= sizeof(group.path) ||
+        !str_starts(str_from(path), STR("/sys/fs/cgroup/")) || !strstr(path, "/euvyra-t") ||
+        strstr(path, "..") || access(group.procs, R_OK) != 0)
+        return false;
+    *ret_group = group;
+    return true;
+}
+
+size_t attempt_cgroup_kill(const struct attempt_cgroup *group)
+{
+    char space[CGROUP_FILE_BYTES];
+    struct str rest = read_small(group->procs, space, sizeof(space)), line;
+    bool more = rest.len > 0;
+    size_t count = 0;
+
+    while (more) {
+        int64_t pid;
+
+        more = str_cut(&rest, '\n', &line);
+        if (!str_to_i64(line, &pid) || pid <= 1 || pid > INT32_MAX)
+            continue;
+        (void)kill((pid_t)pid, SIGKILL); /* gone meanwhile: fine */
+        count++;
+    }
+    return count;
 }
 
 void attempt_cgroup_remove(struct attempt_cgroup *group)

@@ -4,6 +4,7 @@
  *   lock             held (flock) while the supervisor lives
  *   supervisor.json  who the supervisor is; its first act
  *   started.json     the job's process, once it runs
+ *   cgroup           path of the job's control group, where there is one
  *   console          what the job wrote, as it wrote it
  *   stop, kill       requests; the supervisor is also signalled
  *   exit.json        how it ended; written last, with fsync

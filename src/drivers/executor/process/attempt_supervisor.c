@@ -66,12 +66,16 @@ static enum err_code start_job(struct supervisor *s, struct err *err)
         .death_signal = SIGKILL, /* without us nobody could say how it ended */
         .extra_fd = -1,
     };
+    char path[ATTEMPT_PATH_BYTES];
 
     TRY(open_console(s, err));
     options.stdout_fd = options.stderr_fd = s->console_fd;
     attempt_cgroup_make(&s->spec.attempt, s->spec.memory_bytes, &s->group);
-    if (s->group.made)
+    if (s->group.made) {
         options.cgroup_procs = s->group.procs;
+        attempt_path(s->folder, "cgroup", path); /* for whoever comes after us */
+        TRY(file_write_atomic(path, str_from(s->group.path), 0600, err));
+    }
     TRY(process_start(&s->job, &options, err));
     s->started_ms = clock_mono_ms();
     s->look.started_at = clock_wall_ms();

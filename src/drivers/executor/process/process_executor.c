@@ -5,6 +5,7 @@
 #include "drivers/executor/process/process_executor.h"
 
 #include "base/mem.h"
+#include "drivers/executor/process/attempt_cgroup.h"
 #include "drivers/executor/process/attempt_files.h"
 #include "drivers/executor/process/proc_scan.h"
 #include "sys/clock.h"
@@ -113,6 +114,22 @@ static enum err_code executor_start(void *ctx, const struct executor_spec *spec,
     return start_supervisor(executor, folder, lock_fd, err);
 }
 
+/* Ends and removes what lives in the control group of a supervisor that is gone. */
+static void clear_group(const char *folder)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    char path[ATTEMPT_PATH_BYTES];
+    struct attempt_cgroup group;
+
+    attempt_path(folder, "cgroup", path);
+    if (file_read(path, CGROUP_PATH_BYTES, &text, NULL) != OK || text.len == 0 ||
+        !attempt_cgroup_find(text.data, &group))
+        return; /* it had none */
+    for (int i = 0; i < KILL_ROUNDS && attempt_cgroup_kill(&group) > 0; i++)
+        (void)poll(NULL, 0, KILL_ROUND_MS);
+    attempt_cgroup_remove(&group);
+}
+
 /* The supervisor was killed: with it went the job (death signal); what else it had is ended here.
  */
 static enum err_code bury(const char *folder, const struct id *attempt,
@@ -128,6 +145,7 @@ static enum err_code bury(const char *folder, const struct id *attempt,
 
     for (int i = 0; i < KILL_ROUNDS && proc_signal_attempt(attempt, SIGKILL) > 0; i++)
         (void)poll(NULL, 0, KILL_ROUND_MS);
+    clear_group(folder);
     if (attempt_process_read(folder, "started.json", &job, &look.started_at, NULL) == OK &&
         look.started_at != TIME_NONE)
         look.run_time_ms = MAX(look.ended_at - look.started_at, 0);

@@ -136,6 +136,17 @@ static void nothing_is_left_of(const struct work *work)
     assert_int_equal(proc_signal_attempt(&work->attempt, 0), 0);
 }
 
+static void no_group_is_left_of(const struct work *work)
+{
+    char path[400];
+    struct buf text;
+
+    snprintf(path, sizeof(path), "%s/cgroup", work->folder);
+    if (file_read(path, 2000, &text, NULL) == OK)
+        assert_false(file_exists(text.data));
+    buf_release(&text);
+}
+
 static void exit_code_console_and_times_are_kept(void **state)
 {
     struct work work;
@@ -149,6 +160,7 @@ static void exit_code_console_and_times_are_kept(void **state)
     start(&work); /* starting twice starts once */
     look = wait_for(&work, EXECUTOR_ENDED);
     assert_true(look.exit_code == 3 && look.exit_signal == 0 && !look.oom);
+    no_group_is_left_of(&work);
     assert_string_equal(look.reason, "it exited with code 3");
     assert_true(look.run_time_ms >= 0 && look.started_at > 0 && look.ended_at >= look.started_at);
     assert_non_null(strstr(wait_console(&work, "err\n"), "/work\n"));
@@ -278,6 +290,7 @@ static void a_killed_supervisor_leaves_no_process_and_a_known_end(void **state)
     assert_true(process_signal(&supervisor, SIGKILL));
     look = wait_for(&work, EXECUTOR_ENDED);
     assert_string_equal(look.reason, "its supervisor was killed");
+    no_group_is_left_of(&work);
     assert_true(look.exit_signal == SIGKILL && look.run_time_ms >= 0);
     nothing_is_left_of(&work);
     assert_int_equal(look_at(&work).phase, EXECUTOR_ENDED);

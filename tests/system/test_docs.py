@@ -8,7 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from support import BUILD, ROOT, wait_for
+from support import BUILD, ROOT
 
 SERVERS = ("euvyrad --data", "euvyra-agent ")
 
@@ -70,6 +70,6 @@ def test_getting_started_works_as_written(tmp_path: Path) -> None:
     finally:
         for child in reversed(background):
             child.send_signal(signal.SIGTERM)
-            wait_for("the end", lambda c=child: c.poll() is not None)
+            child.wait(60)
             if child.stdout:
                 child.stdout.close()

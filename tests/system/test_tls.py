@@ -44,7 +44,7 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path: Path) -> None:
         with urllib.request.urlopen(f"{url}/health", context=context, timeout=30) as answer:
             assert answer.read() == b'{"status":"ok"}'
         env = {**os.environ, "EUVYRA_SERVER": url, "EUVYRA_API_KEY": server.key}
-        command = [BUILD / "euvyra", "projects", "create", "demo"]
+        command: list[str | Path] = [BUILD / "euvyra", "projects", "create", "demo"]
         stranger = subprocess.run(command, env=env, capture_output=True, text=True)
         assert stranger.returncode == 69 and "certificate" in stranger.stderr.lower()
         env["EUVYRA_CA"] = str(tmp_path / "cert.pem")

@@ -177,8 +177,11 @@ int64_t job_cost_micro(int64_t run_time_ms, int64_t price_hour_micro, int64_t pr
                        int64_t gpus)
 {
     __int128 price = (__int128)price_hour_micro + (__int128)price_gpu_hour_micro * gpus;
-    __int128 cost = (price * run_time_ms + 1800000) / 3600000;
+    __int128 cost;
 
+    if (__builtin_mul_overflow(price, (__int128)run_time_ms, &cost))
+        return INT64_MAX;
+    cost = cost / 3600000 + (cost % 3600000 >= 1800000);
     return cost > INT64_MAX ? INT64_MAX : (int64_t)cost;
 }
 

@@ -458,7 +458,7 @@ static void a_slow_head_or_body_is_answered_408(void **state)
     close(fd);
     buf_clear(&answer);
     fd = dial(); /* a head that never ends */
-    send_bytes(fd, "POST /a HTTP/1.1\r\nHost: x\r\nX-", 31);
+    send_bytes(fd, "POST /a HTTP/1.1\r\nHost: x\r\nX-", 30);
     receive(fd, NULL, &answer);
     assert_answer(answer.data, "408");
     close(fd);

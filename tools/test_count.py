@@ -44,7 +44,14 @@ def junit_add(count: Count, path: Path) -> None:
 
 
 def cmocka_number(text: str, word: str) -> int:
-    return sum(int(n) for n in re.findall(rf"^\[  {word}  \] (\d+) test\(s\)", text, re.MULTILINE))
+    """Of either output: the standard one, or the lines of the Test Anything Protocol."""
+    said = re.findall(rf"^\[  {word}  \] (\d+) test\(s\)", text, re.MULTILINE)
+    patterns = {
+        "PASSED": r"^ok \d+ (?!.*# SKIP)",
+        "FAILED": r"^not ok \d+ ",
+        "SKIPPED": r"^(?:not )?ok \d+ .*# SKIP",
+    }
+    return sum(map(int, said)) + len(re.findall(patterns[word], text, re.MULTILINE))
 
 
 def meson_add(count: Count, path: Path) -> None:

@@ -22,11 +22,12 @@ def test_all_kinds_add_up(tmp_path: Path) -> None:
     (tmp_path / "b.meson.json").write_text(
         meson("OK", "[==========] 4 test(s) run.\n[  PASSED  ] 4 test(s).\n")
         + meson("FAIL", "[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n")
+        + meson("OK", "1..3\nok 1 - a\nok 2 - b\nok 3 - c # SKIP none\n# ok - tests\n")
         + meson("TIMEOUT", "")
         + meson("OK", "no cmocka")
     )
     done = tool_run("test_count.py", tmp_path)
-    assert done.stdout == "8 passed, 3 failed, 1 skipped\n"
+    assert done.stdout == "10 passed, 3 failed, 2 skipped\n"
     assert done.returncode == 1
 
 

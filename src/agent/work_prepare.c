@@ -23,7 +23,7 @@ static void path_join(char ret_path[WORK_PATH_BYTES + 64], const char *folder, c
 }
 
 /* A child of our own program, as the job's user: `euvyra-agent VERB ARG`. */
-struct helper {
+struct errand {
     const struct work_env *env;
     const char *verb, *arg;
     const char *const *environment;
@@ -32,7 +32,7 @@ struct helper {
     void *ctx;
 };
 
-/* The last line a helper wrote, for people. */
+/* The last line an errand wrote, for people. */
 static void read_problem(int fd, char ret_text[PROBLEM_BYTES])
 {
     ssize_t got = pread(fd, ret_text, PROBLEM_BYTES - 1, 0);
@@ -42,7 +42,7 @@ static void read_problem(int fd, char ret_text[PROBLEM_BYTES])
     ret_text[text.len] = '\0';
 }
 
-static enum err_code helper_end(const struct helper *h, const struct process_end *end,
+static enum err_code errand_end(const struct errand *h, const struct process_end *end,
                                 int problem_fd, struct err *err)
 {
     char problem[PROBLEM_BYTES];
@@ -63,7 +63,7 @@ static enum err_code helper_end(const struct helper *h, const struct process_end
     return err_set(err, ERR_UNAVAILABLE, "%s", problem);
 }
 
-static enum err_code helper_run(const struct helper *h, struct err *err)
+static enum err_code errand_run(const struct errand *h, struct err *err)
 {
     const struct agent_options *options = h->env->options;
     const char *const argv[] = {options->program, h->verb, h->arg, NULL};
@@ -92,7 +92,7 @@ static enum err_code helper_run(const struct helper *h, struct err *err)
         (void)process_wait(&process, -1, &end);
         return err_set(err, ERR_UNAVAILABLE, "%s was given up", h->verb);
     }
-    return helper_end(h, &end, problem_fd, err);
+    return errand_end(h, &end, problem_fd, err);
 }
 
 static enum err_code check_digest(int fd, struct str wanted, struct err *err)
@@ -118,7 +118,7 @@ static enum err_code unpack(const struct work_env *env, const struct attempt_cal
                             const char *work_dir, int fd, struct err *err)
 {
     const char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
-    struct helper h = {.env = env,
+    struct errand h = {.env = env,
                        .verb = "unpack",
                        .arg = work_dir,
                        .environment = environment,
@@ -128,7 +128,7 @@ static enum err_code unpack(const struct work_env *env, const struct attempt_cal
 
     if (lseek(fd, 0, SEEK_SET) != 0)
         return err_set_errno(err, ERR_IO, errno, "cannot read the code");
-    return helper_run(&h, err);
+    return errand_run(&h, err);
 }
 
 /* An earlier try may have left something: the work folder is made anew. */
@@ -249,7 +249,7 @@ enum err_code work_upload(const struct work_env *env, const struct wire_offer *o
                                   .user_home = options->user_home};
     static const char *const no_env[] = {NULL};
     struct wire_offer plain = *offer; /* the job's own environment is not for this */
-    struct helper h = {.env = env,
+    struct errand h = {.env = env,
                        .verb = "upload",
                        .arg = runs,
                        .stdin_fd = -1,
@@ -263,7 +263,7 @@ enum err_code work_upload(const struct work_env *env, const struct wire_offer *o
         return OK; /* it never came so far */
     plain.env = no_env;
     h.environment = job_env_build(&arena, &plain, &facts);
-    code = helper_run(&h, err);
+    code = errand_run(&h, err);
     return code == ERR_NOT_FOUND ? OK : code; /* a job without the SDK has no log */
 }
 

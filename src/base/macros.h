@@ -1,4 +1,4 @@
-/* Attributes and small helpers that every folder uses. */
+/* Attributes and small macros that every folder uses. */
 #pragma once
 
 #include <stdbool.h>

@@ -119,6 +119,7 @@ static const char *wait_console(const struct work *work, const char *needle)
     char path[400];
 
     snprintf(path, sizeof(path), "%s/console", work->folder);
+    text[0] = '\0'; /* not what an earlier test waited for */
     for (;;) {
         struct buf buf;
 

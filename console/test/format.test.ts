@@ -4,6 +4,7 @@ import {
   formatAgo,
   formatBytes,
   formatDuration,
+  formatMetric,
   formatMoney,
   formatNumber,
   formatValue,
@@ -110,4 +111,16 @@ describe('nested values', () => {
     const values = [10, undefined, 9, 'Infinity', '-Infinity', 'NaN']
     expect(values.sort(compareValues)).toEqual(['-Infinity', 9, 10, 'Infinity', 'NaN', undefined])
   })
+})
+
+describe('values of metrics', () => {
+  it.each([
+    ['loss', 1234.5678, '1,235'],
+    ['memory.used_bytes', 1.5 * 1024 ** 3, '1.5 GiB'],
+    ['disk.read_bytes_per_s', 2048, '2 KiB/s'],
+    ['bytes_seen', 2048, '2,048'],
+    ['memory.used_bytes', Number.NaN, 'NaN'],
+  ])('%s of %d is written %s', (metric, value, text) =>
+    expect(formatMetric(metric, value, 4)).toBe(text),
+  )
 })

@@ -130,3 +130,10 @@ export function cutMiddle(text: string, max: number): string {
   const head = Math.ceil((max - 1) / 2)
   return `${text.slice(0, head)}…${text.slice(text.length - (max - 1 - head))}`
 }
+
+/** A value of a metric: names that end in bytes or bytes_per_s are sizes, all others numbers. */
+export function formatMetric(metric: string, value: number, digits: number): string {
+  const size = /bytes(_per_s)?$/.exec(metric)
+  if (!size || !Number.isFinite(value)) return formatNumber(value, digits)
+  return `${value < 0 ? '-' : ''}${formatBytes(Math.abs(value))}${size[1] ? '/s' : ''}`
+}

@@ -10,7 +10,7 @@ import {
 import 'uplot/dist/uPlot.min.css'
 import { type SeriesQuery, useSeries, type XAxis } from '../api/queries'
 import { coloursFor } from '../base/colours'
-import { formatInteger, formatNumber } from '../base/format'
+import { formatInteger, formatMetric } from '../base/format'
 import { t } from '../base/i18n'
 import type { Crosshair } from './core/crosshair'
 import { formatX, Plot, type PlotColours, type PlotPoint } from './core/plot'
@@ -95,10 +95,12 @@ function useChartSeries(props: ChartProps): {
 }
 
 function Tooltip({
+  metric,
   hover,
   kind,
   width,
 }: {
+  metric: string
   hover: Hover
   kind: XAxis
   width: number
@@ -116,7 +118,7 @@ function Tooltip({
         <div key={point.series.id} className="chart-tip-row">
           <span className="swatch" style={{ background: point.series.colour }} />
           <span className="chart-tip-name">{point.series.label}</span>
-          <span className="chart-tip-value">{formatNumber(point.value, 6)}</span>
+          <span className="chart-tip-value">{formatMetric(metric, point.value, 6)}</span>
         </div>
       ))}
       {hover.points.length > shown.length && (
@@ -136,7 +138,7 @@ function least(series: Series, pick: 'min' | 'max'): number {
   return pick === 'min' ? Math.min(...values) : Math.max(...values)
 }
 
-function ChartTable({ series }: { series: Series[] }): ReactElement {
+function ChartTable({ metric, series }: { metric: string; series: Series[] }): ReactElement {
   return (
     <div className="chart-table">
       <table className="table">
@@ -163,9 +165,9 @@ function ChartTable({ series }: { series: Series[] }): ReactElement {
               <th scope="row">
                 <span className="swatch" style={{ background: one.colour }} /> {one.label}
               </th>
-              <td className="num">{formatNumber(lastOf(one), 6)}</td>
-              <td className="num">{formatNumber(least(one, 'min'), 6)}</td>
-              <td className="num">{formatNumber(least(one, 'max'), 6)}</td>
+              <td className="num">{formatMetric(metric, lastOf(one), 6)}</td>
+              <td className="num">{formatMetric(metric, least(one, 'min'), 6)}</td>
+              <td className="num">{formatMetric(metric, least(one, 'max'), 6)}</td>
               <td className="num">{formatInteger(one.count)}</td>
             </tr>
           ))}
@@ -201,6 +203,7 @@ function usePlot(
       },
       colours: coloursOfTheme(element),
       crosshair,
+      metric: latest.current.metric,
       width: latest.current.size.width,
       height: latest.current.size.height,
       events: {
@@ -239,7 +242,7 @@ function usePlot(
 
 function chartLabel(metric: string, series: Series[]): string {
   const count = series.reduce((sum, one) => sum + one.count, 0)
-  const last = series[0] ? formatNumber(lastOf(series[0])) : '–'
+  const last = series[0] ? formatMetric(metric, lastOf(series[0]), 5) : '–'
   return t('charts.label', { metric, count, last })
 }
 
@@ -255,7 +258,7 @@ export function Chart(props: ChartProps): ReactElement {
   const label = chartLabel(props.metric, series)
   return (
     <div className="chart" data-points={series.reduce((sum, one) => sum + one.count, 0)}>
-      {props.asTable && series.length > 0 && <ChartTable series={series} />}
+      {props.asTable && series.length > 0 && <ChartTable metric={props.metric} series={series} />}
       <div
         className="chart-root"
         ref={root}
@@ -270,7 +273,12 @@ export function Chart(props: ChartProps): ReactElement {
         <div className="chart-none">{failed ? t('error.unexpected') : t('charts.no_points')}</div>
       )}
       {hover && hover.points.length > 0 && !props.asTable && (
-        <Tooltip hover={hover} kind={props.settings.x} width={props.size.width} />
+        <Tooltip
+          metric={props.metric}
+          hover={hover}
+          kind={props.settings.x}
+          width={props.size.width}
+        />
       )}
       {(notFinite > 0 || nonpositive > 0) && (
         <div className="chart-note">

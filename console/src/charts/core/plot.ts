@@ -1,7 +1,7 @@
 // A line chart: uPlot gives axes, cursor and zoom; lines and bands are painted here, straight from
 // the series' own columns, because series have different x values and uPlot would want them joined.
 import uPlot from 'uplot'
-import { formatDuration, formatNumber, formatTime } from '../../base/format'
+import { formatDuration, formatMetric, formatNumber, formatTime } from '../../base/format'
 import type { Crosshair } from './crosshair'
 import { nearest, padRange, type Range, rangeOf, type Series, smooth } from './series'
 
@@ -51,6 +51,7 @@ export class Plot {
   #colours: PlotColours
   #events: PlotEvents
   #crosshair: Crosshair
+  #metric: string
   #stop: () => void
   #frame = 0
   #shared: number | null = null // crosshair of another chart
@@ -63,10 +64,12 @@ export class Plot {
       colours: PlotColours
       events: PlotEvents
       crosshair: Crosshair
+      metric: string // its name says what its values are
       width: number
       height: number
     },
   ) {
+    this.#metric = parts.metric
     this.#view = parts.view
     this.#colours = parts.colours
     this.#events = parts.events
@@ -176,7 +179,8 @@ export class Plot {
           size: 52,
           gap: 6,
           space: 30,
-          values: (_, ticks) => ticks.map((v) => (v === null ? '' : formatNumber(v, 4))),
+          values: (_, ticks) =>
+            ticks.map((v) => (v === null ? '' : formatMetric(this.#metric, v, 4))),
         },
       ],
       series: [{}, { show: true, paths: () => null, points: { show: false } }],

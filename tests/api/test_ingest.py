@@ -48,6 +48,34 @@ def test_a_log_becomes_a_run(server: Server, run: str) -> None:
     assert text.headers["euvyra-offset"] == "8"
 
 
+def test_the_name_of_init_names_a_run_that_has_none(server: Server) -> None:
+    def show_name(of: str) -> Any:
+        return server.ok("GET", f"/api/v1/runs/{of}")["name"]
+
+    def start(of: str, **more: Any) -> None:
+        log = Log()
+        log.start(**more)
+        server.upload(of, log)
+
+    named: list[Any] = []
+    for more in ({}, {"name": "by hand"}):
+        made = make_id("r")
+        server.ok("PUT", f"/api/v1/projects/demo/runs/{made}", more)
+        before = show_name(made)
+        start(made, name="of a child", kind="child")
+        start(made, name="")
+        assert show_name(made) == before
+        start(made, name="from init")
+        start(made, name="later")
+        named.append(show_name(made))
+    for more in ({}, {"name": "of launch"}):
+        body = {"run": make_id("r"), "spec": {"command": ["true"]}, **more}
+        job = server.ok("PUT", f"/api/v1/projects/demo/jobs/{make_id('j')}", body)
+        start(job["run"], name="from init")
+        named.append(show_name(job["run"]))
+    assert named == ["from init", "by hand", "from init", "of launch"]
+
+
 def test_a_wrong_offset_is_told_the_right_one_and_a_repeat_changes_nothing(
     server: Server, run: str
 ) -> None:

@@ -118,7 +118,19 @@ static struct str array_of(struct cmd *cmd, const json_t *start, const char *key
     return out.full ? (struct str){0} : arena_copy(cmd->arena, buf_str(&out));
 }
 
-/* What the trainer's start record says of the run. A job has named its run already. */
+/* A run that nobody named goes by its id; init(name=) of the script names only such a one. */
+static void apply_name(struct cmd *cmd, struct run *run, const struct writer *w,
+                       const json_t *start)
+{
+    struct str name = text_of(cmd, start, "name", NAME_BYTES_MAX);
+    bool is_default =
+        str_eq_c(run->name, run->public_id.text) || str_eq_c(run->name, run->job_public_id.text);
+
+    if (is_default && name.len && str_eq_c(w->kind, "trainer"))
+        run->name = name;
+}
+
+/* What the trainer's start record says of the run. A job has given its run a command already. */
 static enum err_code apply_start(struct cmd *cmd, struct run *run, struct writer *w,
                                  const struct ingest_batch *b, struct err *err)
 {
@@ -133,6 +145,7 @@ static enum err_code apply_start(struct cmd *cmd, struct run *run, struct writer
         w->started = json_integer_value(time);
     if (str_eq_c(w->kind, "sidecar"))
         return OK;
+    apply_name(cmd, run, w, b->start);
     text = text_of(cmd, b->start, "host", 255);
     run->host = text.data ? text : run->host;
     text = text_of(cmd, b->start, "group", NAME_BYTES_MAX);

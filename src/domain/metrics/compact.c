@@ -39,8 +39,10 @@ static enum err_code gathering_init(struct gathering *g, struct err *err)
     return OK;
 }
 
-static void gather_row(struct gathering *g, const struct runlog_row *row)
+static void gather_row(void *ctx, const struct runlog_row *row)
 {
+    struct gathering *g = ctx;
+
     for (uint32_t i = 0; i < row->count; i++) {
         uint32_t id;
         double value;
@@ -49,18 +51,6 @@ static void gather_row(struct gathering *g, const struct runlog_row *row)
             point_list_add(&g->by_local[id]->list, g->cmd->arena,
                            (struct metric_point){row->step, row->time_ms, value});
     }
-}
-
-static void gather_blob(struct gathering *g, struct str data)
-{
-    struct runlog_record record;
-    struct runlog_row row;
-    size_t at = 0;
-
-    while (runlog_next((const uint8_t *)data.data, data.len, &at, &record) == RUNLOG_RECORD)
-        if ((record.type == RUNLOG_ROW && runlog_row_decode(&record, &row)) ||
-            (record.type == RUNLOG_SYSTEM && runlog_system_decode(&record, &row)))
-            gather_row(g, &row);
 }
 
 static struct metric_chunk make_chunk(struct gathering *g, metric_id metric,
@@ -154,7 +144,7 @@ enum err_code metrics_compact_read(struct cmd *cmd, const struct writer *writer,
     while (plan.to < writer->applied_offset && plan.to - plan.from < bytes_max) {
         struct log_blob blob;
         TRY(store_log_blob_next(cmd->store, writer->id, plan.to, cmd->arena, &blob, err));
-        gather_blob(&g, blob.data);
+        series_each_row(blob.data, gather_row, &g);
         plan.to = blob.end_offset;
     }
     TRY(cut(&g, &plan, err));

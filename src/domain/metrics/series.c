@@ -44,21 +44,8 @@ static enum err_code find_wanted(struct cmd *cmd, writer_id writer, const metric
     return OK;
 }
 
-static void take_row(struct cmd *cmd, const struct runlog_row *row, const struct wanted *wanted,
-                     struct point_list *lists)
-{
-    for (uint32_t i = 0; i < row->count; i++) {
-        uint32_t id;
-        double value;
-        runlog_row_at(row, i, &id, &value);
-        if (id < wanted->count && wanted->index[id] >= 0)
-            point_list_add(&lists[wanted->index[id]], cmd->arena,
-                           (struct metric_point){row->step, row->time_ms, value});
-    }
-}
-
-static void take_blob(struct cmd *cmd, struct str data, const struct wanted *wanted,
-                      struct point_list *lists)
+void series_each_row(struct str data, void (*take)(void *ctx, const struct runlog_row *row),
+                     void *ctx)
 {
     struct runlog_record record;
     struct runlog_row row;
@@ -67,22 +54,43 @@ static void take_blob(struct cmd *cmd, struct str data, const struct wanted *wan
     while (runlog_next((const uint8_t *)data.data, data.len, &at, &record) == RUNLOG_RECORD)
         if ((record.type == RUNLOG_ROW && runlog_row_decode(&record, &row)) ||
             (record.type == RUNLOG_SYSTEM && runlog_system_decode(&record, &row)))
-            take_row(cmd, &row, wanted, lists);
+            take(ctx, &row);
+}
+
+/* A tail being read: which names are wanted, and where their points go. */
+struct tail {
+    struct arena *arena;
+    struct wanted wanted;
+    struct point_list *lists;
+};
+
+static void take_row(void *ctx, const struct runlog_row *row)
+{
+    struct tail *tail = ctx;
+
+    for (uint32_t i = 0; i < row->count; i++) {
+        uint32_t id;
+        double value;
+        runlog_row_at(row, i, &id, &value);
+        if (id < tail->wanted.count && tail->wanted.index[id] >= 0)
+            point_list_add(&tail->lists[tail->wanted.index[id]], tail->arena,
+                           (struct metric_point){row->step, row->time_ms, value});
+    }
 }
 
 enum err_code series_tail(struct cmd *cmd, const struct writer *writer, const metric_id *metrics,
                           size_t metric_count, struct point_list *lists, struct err *err)
 {
-    struct wanted wanted;
+    struct tail tail = {.arena = cmd->arena, .lists = lists};
     int64_t at = writer->compacted_offset;
 
     if (at >= writer->applied_offset)
         return OK;
-    TRY(find_wanted(cmd, writer->id, metrics, metric_count, &wanted, err));
+    TRY(find_wanted(cmd, writer->id, metrics, metric_count, &tail.wanted, err));
     while (at < writer->applied_offset) {
         struct log_blob blob;
         TRY(store_log_blob_next(cmd->store, writer->id, at, cmd->arena, &blob, err));
-        take_blob(cmd, blob.data, &wanted, lists);
+        series_each_row(blob.data, take_row, &tail);
         at = blob.end_offset;
     }
     return OK;

@@ -13,6 +13,11 @@ struct point_list {
 /* Adds a point; memory from the arena. */
 void point_list_add(struct point_list *list, struct arena *arena, struct metric_point point);
 
+/* Gives every row and system sample of a stretch of log to `take`, in the order of the log. */
+struct runlog_row;
+void series_each_row(struct str data, void (*take)(void *ctx, const struct runlog_row *row),
+                     void *ctx);
+
 /* The points of `metrics` (their numbers) that lie in the log of a writer between its compacted
  * and its applied offset; lists[i] belongs to metrics[i]. */
 MUST_CHECK enum err_code series_tail(struct cmd *cmd, const struct writer *writer,

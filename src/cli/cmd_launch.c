@@ -1,6 +1,7 @@
 /* euvyra launch: pack, upload, submit, and with --wait follow to the end. */
 #include "cli/cli.h"
 #include "crypto/digest.h"
+#include "sync/codefacts.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/random.h"
@@ -135,6 +136,18 @@ static void set_number(struct cli *cli, json_t *object, const char *option, cons
         (void)json_object_set_new(object, member, json_integer(cli_number(cli, option, 0)));
 }
 
+/* Where the packed folder came from, when git knows. */
+static void put_git(json_t *spec)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    json_t *git = NULL;
+
+    buf_init(&text, GIT_STATE_BYTES_MAX);
+    if (git_state_write(".", &text) &&
+        json_parse(buf_str(&text), GIT_STATE_BYTES_MAX, &git, NULL) == OK)
+        (void)json_object_set_new(spec, "git", git);
+}
+
 static enum err_code make_spec(struct cli *cli, const char *digest, json_t **ret_spec,
                                struct err *err)
 {
@@ -146,8 +159,10 @@ static enum err_code make_spec(struct cli *cli, const char *digest, json_t **ret
     for (int i = 0; i < cli->arg_count; i++)
         if (json_array_append_new(command, json_string(cli->args[i])) != 0)
             return err_set(err, ERR_BAD_UTF8, "the command is not UTF-8");
-    if (digest[0])
+    if (digest[0]) {
         (void)json_object_set_new(spec, "code", json_string(digest));
+        put_git(spec);
+    }
     TRY(take_pairs(cli, "config", true, &pairs, err));
     (void)json_object_set_new(spec, "config", pairs);
     TRY(take_pairs(cli, "env", false, &pairs, err));

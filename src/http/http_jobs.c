@@ -9,6 +9,8 @@
 #define ENV_COUNT_MAX 200
 #define COUNT_MAX     9007199254740991
 
+#define GIT_TEXT_BYTES_MAX 4096
+
 static const struct sched_wait *wait_of(const struct sched_wait *waits, size_t count, job_id id)
 {
     for (size_t i = 0; i < count; i++)
@@ -123,10 +125,42 @@ static enum err_code check_names(const struct job_spec *s, struct err *err)
     return OK;
 }
 
+static bool is_commit(struct str text)
+{
+    static const char hex[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < text.len; i++)
+        if (!memchr(hex, text.data[i], sizeof hex - 1))
+            return false;
+    return text.len == 40 || text.len == 64; /* SHA-1 or SHA-256 */
+}
+
+static enum err_code check_git(json_t *git, struct err *err)
+{
+    struct str commit = {0}, branch = {0}, remote = {0}, diff = {0};
+    struct json_reader r;
+    bool dirty;
+
+    json_reader_init_strict(&r, git, "spec.git.", err);
+    json_take_text(&r, "commit", 64, &commit);
+    json_take_text_opt(&r, "branch", GIT_TEXT_BYTES_MAX, &branch);
+    json_take_text_opt(&r, "remote", GIT_TEXT_BYTES_MAX, &remote);
+    json_take_bool_opt(&r, "dirty", &dirty);
+    json_take_text_opt(&r, "diff_sha256", 64, &diff);
+    TRY(json_reader_end(&r));
+    if (!is_commit(commit))
+        return err_set_field(err, ERR_INVALID, "spec.git.commit", "\"%.*s\" is not a commit",
+                             STR_ARG(commit));
+    if (diff.len && !http_digest_is_valid(diff))
+        return err_set_field(err, ERR_INVALID, "spec.git.diff_sha256", "\"%.*s\" is not a digest",
+                             STR_ARG(diff));
+    return OK;
+}
+
 static enum err_code take_spec(struct http_call *call, json_t *object, struct job_spec *s,
                                struct err *err)
 {
-    json_t *command = NULL, *config = NULL, *env = NULL;
+    json_t *command = NULL, *config = NULL, *env = NULL, *git = NULL;
     struct json_reader r;
 
     s->timeout_s = JOB_TIMEOUT_S_DEFAULT;
@@ -135,6 +169,7 @@ static enum err_code take_spec(struct http_call *call, json_t *object, struct jo
     json_reader_init_strict(&r, object, "spec.", err);
     json_take_array_opt(&r, "command", ARG_COUNT_MAX, &command);
     json_take_text_opt(&r, "code", 64, &s->code);
+    json_take_object_opt(&r, "git", &git);
     json_take_object_opt(&r, "config", &config);
     json_take_object_opt(&r, "env", &env);
     json_take_i64_opt(&r, "gpus", 0, 1024, &s->need.gpus);
@@ -149,11 +184,15 @@ static enum err_code take_spec(struct http_call *call, json_t *object, struct jo
         check_env(&r, env);
     TRY(json_reader_end(&r));
     TRY(check_names(s, err));
+    if (git)
+        TRY(check_git(git, err));
     s->need.cpus = s->need.cpus ? s->need.cpus : 1;
     s->spec = member_text(call, object);
     s->command = member_text(call, command);
     if (config)
         s->config = member_text(call, config);
+    if (git)
+        s->git = member_text(call, git);
     return OK;
 }
 

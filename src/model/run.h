@@ -37,7 +37,6 @@ struct run {
     enum run_state state;
     user_id owner;
     struct str owner_login;
-    job_id job;
     struct id job_public_id; /* text[0] == 0: no job */
     struct str group, job_type, host, notes, reason;
     struct str command;         /* JSON array */

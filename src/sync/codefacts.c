@@ -141,14 +141,15 @@ static void put_git_diff(struct json_writer *w, const char *cwd)
     }
 }
 
-static void put_git(struct json_writer *w, const char *cwd)
+bool git_state_write(const char *cwd, struct buf *out)
 {
     char text[GIT_TEXT_BYTES];
     struct git git = {.cwd = cwd, .text = text, .text_bytes = sizeof text};
+    struct json_writer writer, *w = &writer;
 
     if (!git_run(&git, (const char *const[]){"rev-parse", "--verify", "-q", "HEAD", NULL}))
-        return; /* no git, no repository, or no commit yet */
-    json_put_key(w, "git");
+        return false; /* no git, no repository, or no commit yet */
+    json_writer_init(w, out);
     json_begin_object(w);
     json_put_key(w, "commit");
     json_put_text(w, text);
@@ -157,6 +158,7 @@ static void put_git(struct json_writer *w, const char *cwd)
     put_git_text(w, &git, "remote", (const char *const[]){"remote", "get-url", "origin", NULL});
     put_git_diff(w, cwd);
     json_end_object(w);
+    return !out->full;
 }
 
 /* "numpy-2.4.6.dist-info" is numpy at 2.4.6. */
@@ -217,11 +219,18 @@ void code_facts_write(const char *cwd, struct buf *out)
 {
     const char *python = getenv("EUVYRA_PYTHON"), *program = getenv("EUVYRA_PROGRAM");
     const char *folders = getenv("EUVYRA_PYTHON_PATH");
+    CLEANUP(buf_release) struct buf git = {0};
     struct json_writer w;
 
+    buf_init(&git, GIT_STATE_BYTES_MAX);
     json_writer_init(&w, out);
     json_begin_object(&w);
-    put_git(&w, cwd);
+    /* A job's folder was unpacked from what launch packed: whatever repository lies around it is
+     * not where the code came from. The job itself says that. */
+    if (getenv("EUVYRA_JOB") == NULL && git_state_write(cwd, &git)) {
+        json_put_key(&w, "git");
+        json_put_raw(&w, buf_str(&git));
+    }
     if (python != NULL) {
         json_put_key(&w, "python");
         json_put_text(&w, python);

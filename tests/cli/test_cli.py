@@ -8,6 +8,7 @@ import re
 import signal
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -133,24 +134,56 @@ def test_a_signal_of_the_job_becomes_128_and_its_number(cli: Cli, agent: Agent) 
     assert done.returncode == 137, done.stderr
 
 
+def make_repository(folder: Path) -> str:
+    """Commits all of a folder on branch `tune`; the commit."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+
+    git("init", "-b", "tune")
+    git("add", ".")
+    git("commit", "-m", "one")
+    git("remote", "add", "origin", "https://me:hunter2@git.example/team/code.git")
+    return git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("with_sdk", [False, True])
+def test_the_run_of_a_job_names_the_commit_that_was_launched(
+    cli: Cli, agent: Agent, tmp_path: Path, with_sdk: bool
+) -> None:
+    folder = project_folder(tmp_path / "code")
+    (folder / "train.py").write_text(
+        "import euvyra\nwith euvyra.init() as run:\n    run.log({'loss': 1.0})\n"
+    )
+    commit = make_repository(folder)
+    command = [sys.executable, "train.py"] if with_sdk else ["true"]
+    cli.ok("launch", "--project", "demo", "--wait", "--name", "clean", "--", *command, cwd=folder)
+    (folder / "train.py").write_text((folder / "train.py").read_text() + "print('more')\n")
+    cli.ok("launch", "--project", "demo", "--wait", "--name", "dirty", "--", *command, cwd=folder)
+    runs = json.loads(cli.ok("runs", "--project", "demo", "--json"))
+    told = {run["name"]: json.loads(cli.ok("run", run["id"], "--json"))["code"] for run in runs}
+    remote = told["clean"]["git"].pop("remote")
+    assert told["clean"]["git"] == {"commit": commit, "branch": "tune", "dirty": False}
+    assert "git.example/team/code.git" in remote and "hunter2" not in json.dumps(told)
+    assert told["dirty"]["git"]["commit"] == commit
+    assert told["dirty"]["git"]["dirty"] is True and len(told["dirty"]["git"]["diff_sha256"]) == 64
+    assert ("packages" in told["dirty"]) == with_sdk
+
+
 def test_a_git_folder_is_packed_with_its_changes_and_without_what_it_ignores(
     cli: Cli, agent: Agent, tmp_path: Path
 ) -> None:
     folder = project_folder(tmp_path / "code")
 
-    def git(*words: str) -> None:
-        subprocess.run(
-            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-        )
-
-    git("init")
     (folder / ".gitignore").write_text("secret.txt\n")
     (folder / "secret.txt").write_text("s")
-    git("add", ".")
-    git("commit", "-m", "one")
+    make_repository(folder)
     (folder / "data" / "x.txt").write_text("changed\n")
     (folder / "new.txt").write_text("n")
     done = cli.run(

@@ -1009,11 +1009,23 @@ export interface components {
             digest: string;
             bytes: components["schemas"]["Count"];
         };
+        /** @description Where the packed folder came from; shown with the run */
+        GitState: {
+            commit: string;
+            branch?: string;
+            /** @description Of origin, without credentials */
+            remote?: string;
+            /** @description The files differ from the commit */
+            dirty?: boolean;
+            /** @description Of the output of git diff */
+            diff_sha256?: string;
+        };
         JobSpec: {
             /** @description argv; no shell sees it */
             command: string[];
             /** @description Digest of the packed folder */
             code?: string;
+            git?: components["schemas"]["GitState"];
             /** @description Merged by init() */
             config?: Record<string, never>;
             env?: {

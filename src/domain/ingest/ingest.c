@@ -192,6 +192,29 @@ static struct str join_tags(struct cmd *cmd, struct str have, struct str more)
     return arena_copy(cmd->arena, buf_str(&out));
 }
 
+/* A code record replaces the one before. What a job was launched from is known to the job alone and
+ * stays. */
+static enum err_code apply_code(struct cmd *cmd, const struct run *run, struct str code,
+                                struct err *err)
+{
+    CLEANUP(json_release) json_t *have = NULL;
+    CLEANUP(json_release) json_t *come = NULL;
+    CLEANUP(buf_release) struct buf out = {0};
+    struct json_writer w;
+    struct str text = {0};
+
+    TRY(store_run_doc_get(cmd->store, run->id, RUN_DOC_CODE, cmd->arena, &text, err));
+    if (!run->job_public_id.text[0] || json_parse(text, DOC_BYTES_MAX, &have, NULL) != OK ||
+        !json_object_get(have, "git") || json_parse(code, DOC_BYTES_MAX, &come, NULL) != OK)
+        return store_run_doc_set(cmd->store, run->id, RUN_DOC_CODE, code, err);
+    (void)json_object_set(come, "git", json_object_get(have, "git")); /* fails without memory */
+    buf_init(&out, DOC_BYTES_MAX);
+    json_writer_init(&w, &out);
+    json_put_value(&w, come);
+    TRY(buf_check(&out, "code", err));
+    return store_run_doc_set(cmd->store, run->id, RUN_DOC_CODE, buf_str(&out), err);
+}
+
 static enum err_code apply_docs(struct cmd *cmd, struct run *run, const struct ingest_batch *b,
                                 struct err *err)
 {
@@ -200,7 +223,7 @@ static enum err_code apply_docs(struct cmd *cmd, struct run *run, const struct i
     if (b->summary)
         TRY(merge_doc(cmd, run->id, RUN_DOC_SUMMARY, b->summary, err));
     if (b->code.len)
-        TRY(store_run_doc_set(cmd->store, run->id, RUN_DOC_CODE, b->code, err));
+        TRY(apply_code(cmd, run, b->code, err));
     if (b->machine.len)
         TRY(store_run_doc_set(cmd->store, run->id, RUN_DOC_MACHINE, b->machine, err));
     if (b->tags.data)

@@ -24,6 +24,7 @@ struct job_spec {
     struct str spec;            /* canonical JSON of the spec, checked */
     struct str command, config; /* JSON of those members */
     struct str code;            /* digest, len 0: none */
+    struct str git;             /* JSON of where the code came from, len 0: not known */
     struct job_need need;
     struct str target; /* len 0: any */
     int64_t timeout_s, grace_s, retries;

@@ -149,6 +149,18 @@ static void code_facts_are_json_without_credentials(void **state)
     unsetenv("EUVYRA_PYTHON_PATH");
 }
 
+static void a_job_does_not_ask_git(void **state)
+{
+    CLEANUP(buf_release) struct buf doc = {0};
+    (void)state;
+
+    assert_int_equal(setenv("EUVYRA_JOB", "jaaaaaaaaaaaa", 1), 0);
+    buf_init(&doc, 1 << 20);
+    code_facts_write(".", &doc);
+    unsetenv("EUVYRA_JOB");
+    assert_true(str_eq_c(buf_str(&doc), "{}"));
+}
+
 static int make_base(void **state)
 {
     (void)state;
@@ -172,6 +184,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(system_names_are_written_once, make_base, remove_base),
         cmocka_unit_test_setup_teardown(code_facts_are_json_without_credentials, make_base,
                                         remove_base),
+        cmocka_unit_test(a_job_does_not_ask_git),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

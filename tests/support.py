@@ -6,6 +6,7 @@ with Server(tmp_path / "data") as server:
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -15,7 +16,7 @@ import signal
 import struct
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,22 @@ class Server:
         made = self.send("POST", "/api/v1/keys", b'{"kind":"user","name":"test"}', headers, key="")
         assert made.status == 201, made.body
         return str(made.json["key"])
+
+    @contextlib.contextmanager
+    def events(self, key: str | None = None) -> Iterator[http.client.HTTPResponse]:
+        """An open event stream: what a console does that somebody looks at."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+        try:
+            headers = {"Authorization": f"Bearer {self.key if key is None else key}"}
+            connection.request("GET", "/api/v1/events", headers=headers)
+            answer = connection.getresponse()
+            assert answer.status == 200
+            while answer.readline() != b"event: hello\n":
+                pass
+            yield answer
+            answer.close()
+        finally:
+            connection.close()
 
     def append(self, run: str, log: Log, key: str | None = None) -> Answer:
         """Posts what the log holds and the server does not have yet."""

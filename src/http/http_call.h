@@ -23,6 +23,10 @@ struct http_env {
     struct domain *domain;
     const char *version;
     bool tls;
+    /* Whether somebody looks at what runs record, so that it should come soon. */
+    void *watch_ctx;
+    bool (*is_watched)(void *ctx, const struct run *run);  /* thread: command */
+    void (*watch)(void *ctx, run_id run, int64_t mono_ms); /* it is being read. thread: any */
 };
 
 struct http_call {

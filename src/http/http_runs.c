@@ -7,7 +7,8 @@
 #include "http/http_take.h"
 
 #define CONSOLE_LIMIT_DEFAULT 65536
-#define NEXT_MS_WATCHED       1000
+#define NEXT_MS_SOON          1000
+#define NEXT_MS_UNWATCHED     15000
 
 enum err_code http_run_list(struct http_call *call, struct err *err)
 {
@@ -140,6 +141,16 @@ enum err_code http_writer_append_prepare(struct http_call *call, struct err *err
     return OK;
 }
 
+/* When the sidecar should come again. A log that begins comes again soon, so that a run with its
+ * first points is there at once for whoever opens the page next. */
+static int64_t next_ms(const struct http_call *call)
+{
+    const struct ingest_post *post = call->prepared;
+    bool soon = post->offset == 0 || call->env->is_watched(call->env->watch_ctx, &call->run);
+
+    return soon ? NEXT_MS_SOON : NEXT_MS_UNWATCHED;
+}
+
 enum err_code http_writer_append(struct http_call *call, struct err *err)
 {
     struct id id = http_call_path_id(call, 1);
@@ -153,7 +164,7 @@ enum err_code http_writer_append(struct http_call *call, struct err *err)
     http_render_number(&call->json, "offset", writer.committed_offset);
     http_render_text(&call->json, "crc",
                      str_from(arena_printf(&call->arena, "%08x", writer.committed_crc)));
-    http_render_number(&call->json, "next_ms", NEXT_MS_WATCHED);
+    http_render_number(&call->json, "next_ms", next_ms(call));
     http_render_bool(&call->json, "stop", call->who.attempt_fenced);
     json_end_object(&call->json);
     return OK;
@@ -165,6 +176,9 @@ enum err_code http_console_read(struct http_call *call, struct err *err)
     int64_t limit = http_call_query_i64(call, "limit", CONSOLE_LIMIT_DEFAULT);
 
     TRY(runs_console(&call->cmd, &call->run, offset, limit, &call->out, err));
+    if (!call->run.job_public_id
+             .text[0]) /* else the text comes from the agent, not from the run's logs */
+        call->env->watch(call->env->watch_ctx, call->run.id, call->cmd.mono_ms);
     call->content_type = "application/octet-stream";
     http_call_header_number(call, "Euvyra-Offset", offset + (int64_t)call->out.len);
     http_call_header_number(call, "Euvyra-Size", call->run.console_bytes);

@@ -133,6 +133,14 @@ static bool hears(const struct listener *l, project_id project)
     return false;
 }
 
+bool hub_is_heard(const struct hub *hub, project_id project)
+{
+    for (const struct listener *l = hub->listeners; l; l = l->next)
+        if (hears(l, project) && !is_gone(l))
+            return true;
+    return false;
+}
+
 void hub_publish(struct hub *hub, const struct notice *notice)
 {
     CLEANUP(buf_release) struct buf data = {0};

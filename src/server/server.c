@@ -103,6 +103,7 @@ static enum err_code start_threads(struct server *server, struct err *err)
     server->commands = queue_new(QUEUE_ITEMS_MAX);
     server->reads = queue_new(QUEUE_ITEMS_MAX);
     server->hub = hub_new();
+    server->watchers = watchers_new();
     TRY(thread_start(&server->command_thread, "command", server__command_run, server, err));
     for (size_t i = 0; i < WORKER_COUNT; i++) {
         snprintf(name, sizeof name, "worker-%zu", i);
@@ -159,6 +160,9 @@ enum err_code server_start(struct server *server, char ret_setup_link[SETUP_LINK
         .domain = &server->domain,
         .version = EUVYRA_VERSION,
         .tls = server->options.tls_cert_file != NULL,
+        .watch_ctx = server,
+        .is_watched = server__is_watched,
+        .watch = server__watch,
     };
     TRY(start_threads(server, err));
     TRY(server_command(server, first_command, token, err));
@@ -254,6 +258,7 @@ void server_stop(struct server *server)
     stop_threads(server);
     drain(server);
     http_server_stop(&server->http, STOP_WAIT_MS);
+    watchers_free(server->watchers);
     queue_free(server->commands);
     queue_free(server->reads);
     for (size_t i = 0; i < INGEST_COUNT; i++)

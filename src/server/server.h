@@ -56,6 +56,7 @@ struct server {
     struct store write_store; /* the command thread's */
     struct parked *parked;    /* the command thread's */
     struct hub *hub;          /* the command thread's */
+    struct watchers *watchers;
     int64_t tick_due_ms, schedule_due_ms;
     bool schedule_wanted;
     _Atomic bool stopping;

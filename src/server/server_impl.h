@@ -32,3 +32,11 @@ void hub_open(struct hub *hub, struct http_call *call, struct store *store);
 void hub_publish(struct hub *hub, const struct notice *notice);
 void hub_restart(struct hub *hub); /* closes the streams of everybody but administrators */
 void hub_sweep(struct hub *hub);   /* forgets those whose client is gone */
+bool hub_is_heard(const struct hub *hub, project_id project); /* by anybody */
+
+/* Who looks at a run: an event stream that hears of its project, or somebody who has read its
+ * console text a moment ago (euvyra logs -f has no stream). Signatures as in http_env. */
+struct watchers *watchers_new(void);
+void watchers_free(struct watchers *watchers);
+void server__watch(void *server, run_id run, int64_t mono_ms); /* thread: any */
+bool server__is_watched(void *server, const struct run *run);  /* thread: command */

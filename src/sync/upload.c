@@ -259,7 +259,9 @@ static void take_answer(struct upload *upload, const json_t *doc)
 
     if (json_is_integer(next)) {
         int64_t ms = json_integer_value(next);
-        upload->next_ms = ms < NEXT_MS_MIN ? NEXT_MS_MIN : ms > NEXT_MS_MAX ? NEXT_MS_MAX : ms;
+        ms = ms < NEXT_MS_MIN ? NEXT_MS_MIN : ms > NEXT_MS_MAX ? NEXT_MS_MAX : ms;
+        upload->next_ms = upload->is_told ? MIN(upload->next_ms, ms) : ms;
+        upload->is_told = true;
     }
     upload->stop = upload->stop || json_is_true(json_object_get(doc, "stop"));
 }
@@ -386,6 +388,7 @@ enum err_code upload_round(struct upload *upload, struct err *err)
     struct id *writers;
     size_t count;
 
+    upload->is_told = false;
     if (!upload->is_known)
         TRY(upload_begin(upload, err));
     TRY(run_folder_writers(upload->folder, &arena, &writers, &count, err));

@@ -31,7 +31,8 @@ struct upload {
     bool is_known;                 /* the run exists on the server and its writers are listed */
     struct upload_writer *writers; /* owned */
     uint64_t sent_bytes;
-    int64_t next_ms;               /* when the server wants to hear from us again */
+    int64_t next_ms;               /* when the server wants to hear from us again: the soonest */
+    bool is_told;                  /* it said so in this round */
     bool stop;                     /* somebody asked the run to stop */
     bool (*keep_going)(void *ctx); /* may be NULL; asked during long requests */
     void *ctx;

@@ -321,3 +321,54 @@ def test_many_names_and_pages_of_them(server: Server, run: str) -> None:
         cursor = page["next_cursor"].replace("/", "%2F")
     assert names == [f"m/{n:04d}" for n in range(2500)]
     assert json.dumps(names[0])
+
+
+SOON, LATER = 1000, 15000
+
+
+def next_ms(server: Server, run: str, log: Log) -> int:
+    """What a post of one more row is told about when to come again."""
+    log.row(len(log.data), {"loss": 1.0})
+    answer = server.append(run, log)
+    assert answer.status == 200, answer.body
+    log.sent = answer.json["offset"]
+    return int(answer.json["next_ms"])
+
+
+def test_a_post_is_to_come_again_soon_only_while_somebody_watches(server: Server, run: str) -> None:
+    log = Log()
+    assert next_ms(server, run, log) == SOON, "the first post of a log"
+    assert next_ms(server, run, log) == LATER
+    with server.events():
+        assert next_ms(server, run, log) == SOON
+    wait_for("the stream to be gone", lambda: next_ms(server, run, log) == LATER)
+
+
+def test_a_stream_that_may_not_see_the_project_watches_nothing(server: Server, run: str) -> None:
+    log, key = Log(), server.user("bob")
+    assert next_ms(server, run, log) == SOON
+    with server.events(key):
+        assert next_ms(server, run, log) == LATER
+    server.ok("PUT", "/api/v1/projects/demo/members/bob", {"role": "viewer"})
+    with server.events(key):
+        assert next_ms(server, run, log) == SOON
+
+
+def test_whoever_follows_console_text_that_comes_from_the_run_watches_it(
+    server: Server, run: str
+) -> None:
+    log, other = Log(), Log()
+    made = make_id("r")
+    server.ok("PUT", f"/api/v1/projects/demo/runs/{made}", {})
+    assert (next_ms(server, run, log), next_ms(server, made, other)) == (SOON, SOON)
+    server.send("GET", f"/api/v1/runs/{run}/console")
+    assert (next_ms(server, run, log), next_ms(server, made, other)) == (SOON, LATER)
+    job = server.ok(
+        "PUT",
+        f"/api/v1/projects/demo/jobs/{make_id('j')}",
+        {"run": make_id("r"), "spec": {"command": ["true"]}},
+    )
+    of_job = Log()
+    assert next_ms(server, job["run"], of_job) == SOON
+    server.send("GET", f"/api/v1/runs/{job['run']}/console")  # this text comes from the agent
+    assert next_ms(server, job["run"], of_job) == LATER

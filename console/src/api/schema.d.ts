@@ -955,7 +955,7 @@ export interface components {
         Appended: {
             offset: components["schemas"]["Count"];
             crc: string;
-            /** @description When to come again */
+            /** @description When to come again: 1000 while somebody watches or when the log begins, else 15000 */
             next_ms: number;
             /** @description The run is asked to stop */
             stop: boolean;

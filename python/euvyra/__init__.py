@@ -12,7 +12,15 @@ Importing this package takes milliseconds and imports nothing heavy; the rest co
 
 from __future__ import annotations
 
-from ._errors import ClosedError, DiskError, Error, InvalidError, NotFoundError, TooLargeError
+from ._errors import (
+    ClosedError,
+    DiskError,
+    Error,
+    ExistsError,
+    InvalidError,
+    NotFoundError,
+    TooLargeError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +34,7 @@ __all__ = [
     "ClosedError",
     "DiskError",
     "Error",
+    "ExistsError",
     "InvalidError",
     "NotFoundError",
     "TooLargeError",
@@ -53,10 +62,11 @@ def init(
     dir: where run folders lie; else EUVYRA_DIR, else "euvyra-runs".
     mode: "online", "offline" (recorded, brought in later by `euvyra sync`) or "disabled" (records
         nothing); else EUVYRA_MODE, else "online".
-    resume: None or "never": a new run. "auto": go on with the newest unfinished run of this project
-        and name in `dir`. "allow" or "must" go on with the run that EUVYRA_RUN names; a run id does
-        so with that run. "must" looks on the server too (at most 10 s) and raises NotFoundError when
-        there is no such run.
+    resume: None: a new run, or the one that EUVYRA_RUN names. "auto": go on with the newest unfinished
+        run of this project and name in `dir`. "allow", "must" and "never" are about the run that
+        EUVYRA_RUN names: it may exist, it has to (looked for in `dir`, then on the server for at most
+        10 s, else NotFoundError), or it must not exist in `dir` (else ExistsError). A run id means
+        "allow" with that run.
 
     Inside a job, and in processes of one run (forked, spawned by multiprocessing, ranks under
     `euvyra exec`), the first call joins that run, whatever its arguments, and merges them.

@@ -37,6 +37,12 @@ class NotFoundError(Error, LookupError):
     kind = "not_found"
 
 
+class ExistsError(Error):
+    """There is a run of that id already, and resume="never" forbids going on with it."""
+
+    kind = "exists"
+
+
 _CLASSES: dict[str, type[Error]] = {
     "invalid": InvalidError,
     "value": InvalidError,
@@ -47,6 +53,7 @@ _CLASSES: dict[str, type[Error]] = {
     "too_large": TooLargeError,
     "closed": ClosedError,
     "not_found": NotFoundError,
+    "exists": ExistsError,
 }
 
 

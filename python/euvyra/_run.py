@@ -245,7 +245,9 @@ class _Target:
     kind: str | None = None  # the library's default
 
 
-def _resume(resume: str, dir: str | None, project: str | None, name: str | None) -> _Target:
+def _resume(
+    resume: str, mode: str, dir: str | None, project: str | None, name: str | None
+) -> _Target:
     target = _Target()
     wanted: str | None = resume if _is_run_id(resume) else os.environ.get("EUVYRA_RUN")
     if resume == "auto":
@@ -263,14 +265,34 @@ def _resume(resume: str, dir: str | None, project: str | None, name: str | None)
     elif wanted:
         target.run = wanted
         if resume == "must":
-            from ._server import last_step
-
-            target.first_step = last_step(wanted) + 1
+            target.first_step = _last_step(wanted, mode) + 1
     return target
 
 
-def _choose(resume: str | None, dir: str | None, project: str | None, name: str | None) -> _Target:
+def _last_step(run: str, mode: str) -> int:
+    """Of a run that is not here."""
+    if mode == "offline":
+        raise _errors.NotFoundError(
+            f'resume="must": run {run} is not here, and offline no server is asked'
+        )
+    from ._server import last_step
+
+    return last_step(run)
+
+
+def _is_joined_anyway() -> bool:
+    """Whether the first init() joins the run of somebody above: an agent or `euvyra exec`."""
+    return bool(
+        os.environ.get("EUVYRA_RUN")
+        and (os.environ.get("EUVYRA_JOB") or os.environ.get("EUVYRA_EXEC"))
+    )
+
+
+def _choose(
+    resume: str | None, mode: str, dir: str | None, project: str | None, name: str | None
+) -> _Target:
     target = _Target()
+    wanted = os.environ.get("EUVYRA_RUN")
     if (
         resume is not None
         and resume not in ("never", "auto", "allow", "must")
@@ -283,10 +305,15 @@ def _choose(resume: str | None, dir: str | None, project: str | None, name: str 
     if parent is not None and not _joined:
         target.folder = parent
         target.kind = "child"
-    elif os.environ.get("EUVYRA_RUN") and not _joined and resume in (None, "never"):
+    elif not _joined and (_is_joined_anyway() or (wanted and resume is None)):
         target.run = None  # the library reads EUVYRA_RUN
+    elif not _joined and wanted and resume == "never":
+        found = _core.find(dir, wanted, project, name)
+        if found is not None:
+            raise _errors.ExistsError(f'resume="never": run {wanted} exists in {found[1]}')
+        target.run = wanted
     elif resume not in (None, "never"):
-        return _resume(str(resume), dir, project, name)
+        return _resume(str(resume), mode, dir, project, name)
     return target
 
 
@@ -315,7 +342,7 @@ def start(
         run._begin(merged)
         return run
     in_job = bool(os.environ.get("EUVYRA_JOB"))
-    target = _choose(resume, dir, project, name)
+    target = _choose(resume, mode, dir, project, name)
     tag_list = tuple(str(tag) for tag in tags or ())
     code = run._open(
         # Inside a job the agent says where; the script keeps what it says on the laptop.

@@ -134,7 +134,7 @@ def test_a_job_is_joined_whatever_the_arguments(seen: Any, monkeypatch: pytest.M
     monkeypatch.setenv("EUVYRA_JOB", "jabcdefghijkl")
     monkeypatch.setenv("EUVYRA_PROJECT", "real")
     monkeypatch.setenv("EUVYRA_CONFIG", '{"lr": 0.5}')
-    run = euvyra.init(project="laptop", dir="/nonexistent", config={"lr": 0.1, "k": 1})
+    run = euvyra.init("laptop", dir="/nonexistent", config={"lr": 0.1, "k": 1}, resume="must")
     assert run.id == "rabcdefghijkl"
     assert dict(run.config) == {"lr": 0.5, "k": 1}
     run.finish()

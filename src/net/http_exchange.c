@@ -1,6 +1,7 @@
 /* One request: the guards at its head, its body, what the user may ask about it. The guards exist
  * because libmicrohttpd 0.9.75 accepts framing that two readers understand differently; such a
- * connection is answered 400 and closed. */
+ * connection is answered 400 and closed. What it answers by itself, before we are asked, is in
+ * docs/decisions/0004-what-the-http-library-answers-itself.md. */
 #include "net/http_server.h"
 
 #include "base/mem.h"
@@ -94,6 +95,7 @@ void http__exchange_unref(struct http_exchange *exchange)
 
 struct header_copy {
     struct http_exchange *exchange;
+    size_t bytes; /* that the lines of the headers had, as far as we were shown them */
     bool bad;
 };
 
@@ -121,11 +123,49 @@ static enum MHD_Result copy_header(void *ctx, enum MHD_ValueKind kind, const cha
         copy->bad = true;
         return MHD_NO;
     }
+    /* Name and value lie in the same buffer, as they came: between them are colon and blanks. */
+    copy->bytes += (size_t)((uintptr_t)value - (uintptr_t)name) + value_len + 2;
     exchange->headers[exchange->header_count++] = (struct http_header){
         .name = arena_text(&exchange->arena, str_n(name, name_len)),
         .value = arena_text(&exchange->arena, str_n(value ? value : "", value_len)),
     };
     return MHD_YES;
+}
+
+static enum err_code check_head_size(const struct http_exchange *exchange, size_t *ret_bytes,
+                                     struct err *err)
+{
+    *ret_bytes =
+        MHD_get_connection_info(exchange->connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+            ->header_size;
+    if (*ret_bytes <= HTTP_HEAD_BYTES_MAX)
+        return OK;
+    return err_set(err, ERR_HEADER_TOO_LARGE,
+                   "the head of the request has %zu bytes, not at most %d", *ret_bytes,
+                   HTTP_HEAD_BYTES_MAX);
+}
+
+/* Copies method, version and headers, and counts: libmicrohttpd cuts a line at a NUL, joins folded
+ * lines, takes a line that begins with NUL for the end and a lone LF for CRLF. Then the bytes that
+ * came are not those that its words account for. */
+static enum err_code copy_head(struct http_exchange *exchange, const char *version, struct err *err)
+{
+    struct header_copy copy = {.exchange = exchange};
+    size_t bytes;
+
+    TRY(check_head_size(exchange, &bytes, err));
+    exchange->headers =
+        arena_array(&exchange->arena, HTTP_HEADERS_MAX, sizeof(exchange->headers[0]));
+    (void)MHD_get_connection_values_n(exchange->connection->mhd, MHD_HEADER_KIND, copy_header,
+                                      &copy);
+    if (copy.bad)
+        return err_set(err, ERR_INVALID, "a header is malformed, or there are more than %d",
+                       HTTP_HEADERS_MAX);
+    copy.bytes += exchange->method.len + 1 + exchange->raw_target.len + 1 + strlen(version) + 4;
+    if (bytes != copy.bytes)
+        return err_set(err, ERR_INVALID,
+                       "the head of the request has NUL, folded lines or line ends without CR");
+    return OK;
 }
 
 static size_t header_times(const struct http_exchange *exchange, const char *name)
@@ -153,18 +193,11 @@ static enum err_code check_once(const struct http_exchange *exchange, struct err
 static enum err_code check_framing(struct http_exchange *exchange, const char *version,
                                    struct err *err)
 {
-    struct header_copy copy = {.exchange = exchange};
     bool is_11 = strcmp(version, "HTTP/1.1") == 0;
 
     if (!is_11 && strcmp(version, "HTTP/1.0") != 0)
         return err_set(err, ERR_INVALID, "HTTP version \"%.20s\" is not 1.0 or 1.1", version);
-    exchange->headers =
-        arena_array(&exchange->arena, HTTP_HEADERS_MAX, sizeof(exchange->headers[0]));
-    (void)MHD_get_connection_values_n(exchange->connection->mhd, MHD_HEADER_KIND, copy_header,
-                                      &copy);
-    if (copy.bad)
-        return err_set(err, ERR_INVALID, "a header is malformed, or there are more than %d",
-                       HTTP_HEADERS_MAX);
+    TRY(copy_head(exchange, version, err));
     TRY(check_once(exchange, err));
 
     struct str length = http_exchange_header(exchange, "Content-Length");

@@ -7,7 +7,7 @@
  * it once, from any thread, at any time later: http_reply or http_stream_open. While it is
  * unanswered the connection is suspended and costs no thread.
  *
- * Limits: 16 KiB of headers (431), target 8 KiB, bodies as `head` says (413 before they are read),
+ * Limits: 12 KiB of head (431), target 8 KiB, bodies as `head` says (413 before they are read),
  * a head or body slower than the deadline (408), connections in all and per address. */
 #pragma once
 

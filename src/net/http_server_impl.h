@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #define HTTP_HEADERS_MAX       100
+#define HTTP_HEAD_BYTES_MAX    (12 * 1024) /* less than libmicrohttpd's own, so that we answer */
 #define HTTP_DRAIN_BYTES_MAX   (32 * 1024 * 1024)
 #define HTTP_STREAM_BYTES_MAX  (256 * 1024)
 #define HTTP_STREAM_WAKE_MS    15000

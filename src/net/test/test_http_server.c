@@ -281,6 +281,109 @@ static void large_headers_get_431(void **state)
     assert_int_equal(app.requests, 0);
 }
 
+/* A request whose head has exactly `bytes` bytes. */
+static const char *exchange_head(size_t bytes)
+{
+    static const char begin[] = "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Long: ";
+    struct buf request;
+    const char *answer;
+
+    buf_init(&request, 1 << 20);
+    buf_add_text(&request, begin);
+    while (request.len < bytes - 4)
+        buf_add_char(&request, 'a');
+    buf_add_text(&request, "\r\n\r\n");
+    answer = exchange_bytes(request.data, request.len);
+    buf_release(&request);
+    return answer;
+}
+
+static void a_head_that_is_too_large_is_answered_in_json(void **state)
+{
+    (void)state;
+    assert_answer(exchange_head(12 * 1024), "200");
+    for (size_t bytes = 12 * 1024 + 1; bytes < 16000; bytes += 900) {
+        const char *answer = exchange_head(bytes);
+
+        assert_answer(answer, "431");
+        assert_non_null(strstr(answer, "\"code\":\"header_too_large\""));
+        assert_non_null(strstr(answer, "Connection: close"));
+    }
+    assert_int_equal(app.requests, 1);
+}
+
+/* The library shows such a head cut or joined, and not that it did so. */
+static void a_head_that_its_words_do_not_account_for_is_refused(void **state)
+{
+#define HEAD(text)                                                                                 \
+    {                                                                                              \
+        text, sizeof(text) - 1                                                                     \
+    }
+    static const struct {
+        const char *data;
+        size_t len;
+    } attacks[] = {
+        HEAD("GET /a HTTP/1.1\r\nHost: x\r\nAuthorization: a\0b\r\n\r\n"),
+        HEAD("GET /a HTTP/1.1\r\nHost: x\r\nA:\0\r\nB:c\r\n\r\n"),
+        HEAD("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\0000\r\n\r\nabcdefghij"),
+        HEAD("GET /a HTTP/1.1\r\nHost: x\r\n\0\r\nGET /evil HTTP/1.1\r\nHost: x\r\n\r\n"),
+        HEAD("GET /a HTTP/1.1\r\nHost: x\r\n\0A: b\r\n\r\n"),
+        HEAD("GET /a\0b HTTP/1.1\r\nHost: x\r\n\r\n"),
+        HEAD("GET /a HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n"),
+        HEAD("GET /a HTTP/1.1\nHost: x\r\n\r\n"),
+        HEAD("GET /a HTTP/1.1\r\nHost: x\nA: b\r\n\r\n"),
+        HEAD("GET /a HTTP/1.1\r\nHost: x\r\n\n"),
+        HEAD("GET  /a HTTP/1.1\r\nHost: x\r\n\r\n"),
+    };
+#undef HEAD
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(attacks); i++) {
+        const char *answer = exchange_bytes(attacks[i].data, attacks[i].len);
+
+        if (strncmp(answer, "HTTP/1.1 400", 12) != 0 || !strstr(answer, "\"code\":\"invalid\""))
+            fail_msg("attack %zu was answered: %s", i, answer);
+    }
+    assert_int_equal(app.requests, 0);
+    assert_answer(exchange_text("GET /a HTTP/1.1\r\nHost:x\r\nEmpty:\r\nBlank: \r\nTabs:\t \tb \r\n"
+                                "Connection: close\r\n\r\n"),
+                  "200");
+}
+
+/* docs/decisions/0004: the status is right and the connection ends, but the text is the library's.
+ */
+static void what_the_library_answers_itself_ends_the_connection(void **state)
+{
+    static const struct {
+        const char *request;
+        const char *status;
+    } cases[] = {
+        {"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5x\r\n\r\nabcde", "400"},
+        {"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "400"},
+        {"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n\r\n", "400"},
+        {"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", "413"},
+        {"GET /a HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "400"},
+        {"GET /a HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n", "400"},
+        {"GET /a HTTP/2.0\r\nHost: x\r\n\r\n", "505"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char request[600];
+        const char *answer;
+
+        snprintf(request, sizeof(request), "%sGET /evil HTTP/1.1\r\nHost: x\r\n\r\n",
+                 cases[i].request);
+        answer = exchange_text(request);
+        if (strncmp(answer + 9, cases[i].status, 3) != 0 || !strstr(answer, "Connection: close") ||
+            !strstr(answer, "<html>") || strstr(answer, "200 OK"))
+            fail_msg("case %zu was answered: %s", i, answer);
+    }
+    assert_answer(exchange_head(20000), "431");
+    assert_int_equal(app.requests, 0);
+    assert_answer(exchange_text("GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), "200");
+}
+
 static void bodies_come_whole_in_memory_and_in_a_file(void **state)
 {
     const char *answer;
@@ -644,6 +747,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(smuggling_is_refused_and_the_second_request_never_runs,
                                         start, stop),
         cmocka_unit_test_setup_teardown(large_headers_get_431, start, stop),
+        cmocka_unit_test_setup_teardown(a_head_that_is_too_large_is_answered_in_json, start, stop),
+        cmocka_unit_test_setup_teardown(a_head_that_its_words_do_not_account_for_is_refused, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(what_the_library_answers_itself_ends_the_connection, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(bodies_come_whole_in_memory_and_in_a_file, start, stop),
         cmocka_unit_test_setup_teardown(a_17_mb_body_is_answered_413_and_not_kept, start, stop),
         cmocka_unit_test_setup_teardown(

@@ -267,7 +267,12 @@ static enum err_code ask_head(struct http_exchange *exchange, struct err *err)
         .content_length = exchange->content_length,
     };
 
-    if (exchange->server->stopping)
+    lock_enter(exchange->server->lock);
+
+    bool stopping = exchange->server->stopping;
+
+    lock_leave(exchange->server->lock);
+    if (stopping)
         return err_set(err, ERR_UNAVAILABLE, "the server is stopping");
     TRY(options->head(options->ctx, &head, &exchange->plan, err));
     return plan_body(exchange, err);
@@ -328,7 +333,9 @@ bool http__exchange_body(struct http_exchange *exchange, const char *data, size_
     enum err_code code = OK;
 
     if (exchange->state == EXCHANGE_REFUSED) {
+        lock_enter(server->lock); /* the janitor looks at it */
         exchange->drained_bytes += (int64_t)len;
+        lock_leave(server->lock);
         return exchange->drained_bytes <= HTTP_DRAIN_BYTES_MAX;
     }
     ENSURE(exchange->state == EXCHANGE_BODY);
@@ -365,9 +372,14 @@ void http__exchange_answer_refusal(struct http_exchange *exchange)
         headers[answer.header_count++] = (struct http_header){"Allow", exchange->plan.allow};
     buf_init(&body, 64 * 1024);
     options->render_error(options->ctx, exchange, &exchange->refusal, &body);
-    exchange->response = http__response_make(exchange, &answer);
+
+    struct MHD_Response *response = http__response_make(exchange, &answer);
+
+    lock_enter(exchange->server->lock);
+    exchange->response = response;
     exchange->status = answer.status;
     exchange->state = EXCHANGE_ANSWERED;
+    lock_leave(exchange->server->lock);
 }
 
 void *http_exchange_ctx(const struct http_exchange *exchange)

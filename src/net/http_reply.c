@@ -31,7 +31,12 @@ struct MHD_Response *http__response_make(struct http_exchange *exchange,
     for (size_t i = 0; i < answer->header_count; i++)
         (void)MHD_add_response_header(response, answer->headers[i].name, answer->headers[i].value);
     (void)MHD_add_response_header(response, "Euvyra-Request-Id", exchange->request_id);
-    if (exchange->close_after)
+    lock_enter(exchange->server->lock);
+
+    bool close_after = exchange->close_after || exchange->server->stopping;
+
+    lock_leave(exchange->server->lock);
+    if (close_after)
         (void)MHD_add_response_header(response, "Connection", "close");
     return response;
 }
@@ -139,6 +144,8 @@ struct http_stream *http_stream_open(struct http_exchange *exchange,
     for (size_t i = 0; i < header_count; i++)
         (void)MHD_add_response_header(response, headers[i].name, headers[i].value);
 
+    /* The first comment makes proxies and browsers see the headers at once. */
+    (void)buf_add_text(&stream->out, ": open\n\n");
     lock_enter(server->lock);
     server->refs++;
     if (exchange->connection && exchange->state == EXCHANGE_OWNED) {
@@ -148,8 +155,6 @@ struct http_stream *http_stream_open(struct http_exchange *exchange,
         stream->gone = true;
     }
     lock_leave(server->lock);
-    /* The first comment makes proxies and browsers see the headers at once. */
-    (void)buf_add_text(&stream->out, ": open\n\n");
     exchange_answer(exchange, response, 200);
     return stream;
 }

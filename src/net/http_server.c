@@ -132,12 +132,18 @@ static void on_completed(void *ctx, struct MHD_Connection *mhd, void **request_c
 
 static enum MHD_Result queue_answer(struct http_exchange *exchange, struct MHD_Connection *mhd)
 {
+    lock_enter(exchange->server->lock);
+
     struct MHD_Response *response = exchange->response;
-    enum MHD_Result queued =
-        MHD_queue_response(mhd, (unsigned)exchange->status, exchange->response);
+    unsigned status = (unsigned)exchange->status;
 
     exchange->response = NULL;
     exchange->state = EXCHANGE_QUEUED;
+    lock_leave(exchange->server->lock);
+
+    /* Not under the lock: both may call back into a stream, which takes it. */
+    enum MHD_Result queued = MHD_queue_response(mhd, status, response);
+
     MHD_destroy_response(response); /* libmicrohttpd holds its own reference */
     return queued;
 }
@@ -174,10 +180,15 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
                                  size_t *data_len, void **request_context)
 {
     struct http_exchange *exchange = *request_context;
+    struct http_server *server = ctx;
 
-    (void)ctx;
     (void)url;
-    if (exchange->state == EXCHANGE_HEAD) {
+    lock_enter(server->lock);
+
+    enum http_exchange_state state = exchange->state;
+
+    lock_leave(server->lock);
+    if (state == EXCHANGE_HEAD) {
         if (http__exchange_begin(exchange, method, version))
             return MHD_YES;
         http__exchange_answer_refusal(exchange);
@@ -189,9 +200,10 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *mhd, const ch
         *data_len = 0;
         return http__exchange_body(exchange, data, len) ? MHD_YES : MHD_NO;
     }
-    switch (exchange->state) {
+    switch (state) {
     case EXCHANGE_BODY: return give_to_user(exchange, mhd);
-    case EXCHANGE_REFUSED: http__exchange_answer_refusal(exchange); break;
+    case EXCHANGE_REFUSED:
+    case EXCHANGE_GIVEN_UP: http__exchange_answer_refusal(exchange); break;
     case EXCHANGE_ANSWERED: break;
     default: return MHD_YES; /* woken without an answer: cannot happen, harmless */
     }
@@ -445,16 +457,14 @@ unsigned http_server_connection_count(const struct http_server *server)
     return count;
 }
 
+/* Takes a suspended exchange from the user; its loop thread answers it. */
 static void refuse_owned(struct http_exchange *exchange)
 {
     (void)err_set(&exchange->refusal, ERR_UNAVAILABLE, "the server is stopping");
-    exchange->close_after = true;
-    http__exchange_answer_refusal(exchange);
+    exchange->state = EXCHANGE_GIVEN_UP;
     exchange->server->owned_count--;
-    if (exchange->suspended) {
-        exchange->suspended = false;
-        MHD_resume_connection(exchange->connection->mhd);
-    }
+    exchange->suspended = false;
+    MHD_resume_connection(exchange->connection->mhd);
 }
 
 /* One look at everything that is still open. `give_up`: answer what the user has not. */

@@ -54,6 +54,7 @@ enum http_exchange_state {
     EXCHANGE_BODY,     /* accepted, body is coming */
     EXCHANGE_REFUSED,  /* `refusal` is set, the rest of the body is thrown away */
     EXCHANGE_OWNED,    /* with the user */
+    EXCHANGE_GIVEN_UP, /* the user was too late: `refusal` waits to be answered */
     EXCHANGE_ANSWERED, /* `response` waits to be queued */
     EXCHANGE_QUEUED,   /* libmicrohttpd sends it */
 };
@@ -103,9 +104,9 @@ void http__server_unref(struct http_server *server);       /* not under the lock
 bool http__exchange_begin(struct http_exchange *exchange, const char *method, const char *version);
 /* Takes a piece of the body. False: the connection must be cut. */
 bool http__exchange_body(struct http_exchange *exchange, const char *data, size_t len);
-/* The answer to a refusal, with the user's error document. */
+/* The answer to a refusal, with the user's error document. Not under the lock. */
 void http__exchange_answer_refusal(struct http_exchange *exchange);
-/* http_reply.c */
+/* http_reply.c; not under the lock */
 struct MHD_Response *http__response_make(struct http_exchange *exchange,
                                          const struct http_answer *answer);
 /* Under the lock. */

@@ -496,6 +496,32 @@ static void a_chunked_body_past_the_limit_is_413_and_an_endless_one_is_cut(void 
     assert_int_equal(app.requests, 0);
 }
 
+/* Long enough that the janitor looks at the exchanges meanwhile, as the thread sanitizer sees. */
+static void the_janitor_looks_on_while_bodies_are_thrown_away(void **state)
+{
+    struct http_server_options options = app_options();
+    static const char head[] = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n"
+                               "Connection: close\r\n\r\n";
+    struct buf answer;
+
+    (void)state;
+    options.body_deadline_ms = 1000;
+    app_start(options);
+    buf_init(&answer, 1 << 20);
+    for (int i = 0; i < 12; i++) {
+        int fd = dial();
+
+        send_bytes(fd, head, sizeof(head) - 1);
+        send_zeros(fd, 30000000);
+        buf_clear(&answer);
+        receive(fd, NULL, &answer);
+        assert_answer(answer.data, "413");
+        close(fd);
+    }
+    buf_release(&answer);
+    app_stop();
+}
+
 static void compressed_bodies_are_refused_by_the_head(void **state)
 {
     const char *answer;
@@ -760,6 +786,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_refused_small_body_leaves_the_connection_usable, start,
                                         stop),
         cmocka_unit_test_setup_teardown(bodies_in_memory_are_bounded_in_all, start, stop),
+        cmocka_unit_test(the_janitor_looks_on_while_bodies_are_thrown_away),
         cmocka_unit_test(a_slow_head_or_body_is_answered_408),
         cmocka_unit_test_setup_teardown(answers_come_from_another_thread_and_hang_ups_are_noticed,
                                         start, stop),

@@ -56,23 +56,44 @@ class Migration:
     digest: str
 
 
+def columns_fill(statements: list[Statement], columns: list[Statement]) -> None:
+    """Puts the column lists of a file where its statements say `{name}`."""
+    lists: dict[str, str] = {}
+    unused: dict[str, str] = {}
+    for found in columns:
+        if found.name in lists:
+            raise SqlError(f"{found.where}: columns {found.name} are there twice")
+        if not re.fullmatch(r"[a-z_.]+(,\s+[a-z_.]+)*", found.text):
+            raise SqlError(f"{found.where}: {found.name} is not a list of columns")
+        lists[found.name] = found.text
+        unused[found.name] = found.where
+    for statement in statements:
+        for name in re.findall(r"\{([a-z][a-z0-9_]*)\}", statement.text):
+            if name not in lists:
+                raise SqlError(f"{statement.where}: {statement.name}: no '-- columns: {name}' here")
+            statement.text = statement.text.replace(f"{{{name}}}", lists[name])
+            unused.pop(name, None)
+    for name, where in unused.items():
+        raise SqlError(f"{where}: columns {name} are not used")
+
+
 def statements_parse(path: Path) -> list[Statement]:
-    found: list[Statement] = []
-    lines: list[str] = []
+    found: dict[str, list[Statement]] = {"name": [], "columns": []}
+    current: Statement | None = None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        match = re.fullmatch(r"-- name: ([a-z][a-z0-9_]*)", line.strip())
+        match = re.fullmatch(r"-- (name|columns): ([a-z][a-z0-9_]*)", line.strip())
         if match:
-            found.append(Statement(match.group(1), f"{path.name}:{number}", "", False))
-            lines = []
-        elif not found and strip_comments(line):
+            current = Statement(match.group(2), f"{path.name}:{number}", "", False)
+            found[match.group(1)].append(current)
+        elif current:
+            current.text += f"{line}\n"
+        elif strip_comments(line):
             raise SqlError(f"{path.name}:{number}: SQL before the first '-- name:' line")
-        elif found:
-            lines.append(line)
-            found[-1].text = "\n".join(lines)
-    for statement in found:
+    for statement in found["name"] + found["columns"]:
         statement.one_row = bool(re.search(r"^\s*-- one row\b", statement.text, re.MULTILINE))
         statement.text = strip_comments(statement.text).rstrip(";").rstrip()
-    return found
+    columns_fill(found["name"], found["columns"])
+    return found["name"]
 
 
 def statement_lint(statement: Statement, text: str) -> None:

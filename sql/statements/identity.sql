@@ -5,23 +5,26 @@ INSERT INTO app_user (public_id, login, password_hash, admin, created_ms)
 VALUES (:public_id, :login, :password_hash, :admin, :created_ms)
 RETURNING id;
 
+-- columns: user_columns
+id, public_id, login, password_hash, admin, created_ms
+
 -- name: user_by_login
 -- one row
-SELECT id, public_id, login, password_hash, admin, created_ms
+SELECT {user_columns}
 FROM app_user WHERE login = :login;
 
 -- name: user_by_public_id
 -- one row
-SELECT id, public_id, login, password_hash, admin, created_ms
+SELECT {user_columns}
 FROM app_user WHERE public_id = :public_id;
 
 -- name: user_by_id
 -- one row
-SELECT id, public_id, login, password_hash, admin, created_ms
+SELECT {user_columns}
 FROM app_user WHERE id = :id;
 
 -- name: user_list
-SELECT id, public_id, login, password_hash, admin, created_ms
+SELECT {user_columns}
 FROM app_user WHERE id > :after_id ORDER BY id LIMIT :limit;
 
 -- name: user_count
@@ -69,10 +72,13 @@ VALUES (:public_id, :kind, :hash, :name, :user_id, :agent_id, :attempt_id, :proj
     :created_ms, :expires_ms)
 RETURNING id;
 
+-- columns: key_columns
+k.id, k.public_id, k.kind, k.hash, k.name, k.user_id, k.agent_id, k.attempt_id,
+    k.project_id, k.created_ms, k.expires_ms, k.revoked_ms, k.used_ms
+
 -- name: key_by_public_id
 -- one row
-SELECT k.id, k.public_id, k.kind, k.hash, k.name, k.user_id, k.agent_id, k.attempt_id,
-    k.project_id, k.created_ms, k.expires_ms, k.revoked_ms, k.used_ms,
+SELECT {key_columns},
     coalesce(u.login, a.name, '') AS owner
 FROM access_key k
 LEFT JOIN app_user u ON u.id = k.user_id
@@ -80,8 +86,7 @@ LEFT JOIN agent a ON a.id = k.agent_id
 WHERE k.public_id = :public_id;
 
 -- name: key_list
-SELECT k.id, k.public_id, k.kind, k.hash, k.name, k.user_id, k.agent_id, k.attempt_id,
-    k.project_id, k.created_ms, k.expires_ms, k.revoked_ms, k.used_ms,
+SELECT {key_columns},
     coalesce(u.login, a.name, '') AS owner
 FROM access_key k
 LEFT JOIN app_user u ON u.id = k.user_id

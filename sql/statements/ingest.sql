@@ -6,32 +6,31 @@ INSERT INTO writer (public_id, run_id, kind, started_ms, committed_offset, commi
 VALUES (:public_id, :run_id, '', :started_ms, 0, 0, 0, 0, :fenced, 0)
 RETURNING id;
 
+-- columns: writer_columns
+id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
+    compacted_offset, fenced, ended
+
 -- name: writer_by_public_id
 -- one row
-SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
-    compacted_offset, fenced, ended
+SELECT {writer_columns}
 FROM writer WHERE run_id = :run_id AND public_id = :public_id;
 
 -- name: writer_by_id
 -- one row
-SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
-    compacted_offset, fenced, ended
+SELECT {writer_columns}
 FROM writer WHERE id = :id;
 
 -- name: writer_list
-SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
-    compacted_offset, fenced, ended
+SELECT {writer_columns}
 FROM writer WHERE run_id = :run_id ORDER BY started_ms, public_id LIMIT :limit;
 
 -- name: writer_unapplied_list
-SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
-    compacted_offset, fenced, ended
+SELECT {writer_columns}
 FROM writer WHERE id > :after_id AND applied_offset < committed_offset AND fenced = 0
 ORDER BY id LIMIT :limit;
 
 -- name: writer_uncompacted_list
-SELECT id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
-    compacted_offset, fenced, ended
+SELECT {writer_columns}
 FROM writer WHERE compacted_offset < applied_offset
     AND (ended = 1 OR applied_offset - compacted_offset >= :bytes_min)
 ORDER BY id LIMIT :limit;
@@ -116,13 +115,16 @@ ON CONFLICT (run_id, metric_id, writer_id, seq) DO UPDATE SET point_count = excl
     step_min = excluded.step_min, step_max = excluded.step_max, at_min_ms = excluded.at_min_ms,
     at_max_ms = excluded.at_max_ms, data = excluded.data;
 
+-- columns: chunk_columns
+seq, point_count, step_min, step_max, at_min_ms, at_max_ms, data
+
 -- name: metric_chunk_newest
-SELECT seq, point_count, step_min, step_max, at_min_ms, at_max_ms, data FROM metric_chunk
+SELECT {chunk_columns} FROM metric_chunk
 WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id
 ORDER BY seq DESC LIMIT 1;
 
 -- name: metric_chunk_list
-SELECT seq, point_count, step_min, step_max, at_min_ms, at_max_ms, data FROM metric_chunk
+SELECT {chunk_columns} FROM metric_chunk
 WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id AND seq > :after_seq
     AND step_max >= :step_from AND step_min <= :step_to
     AND at_max_ms >= :at_from AND at_min_ms <= :at_to

@@ -24,23 +24,24 @@ INSERT INTO agent (public_id, name, target_id, boot, version, executor, slots, c
 VALUES (:public_id, :name, :target_id, '', '', '', 0, 0, 0, 0, :created_ms)
 RETURNING id;
 
+-- columns: agent_columns
+a.id, a.public_id, a.name, a.target_id, t.name, a.boot, a.version, a.executor, a.slots,
+    a.cpus, a.memory_bytes, a.gpus, a.created_ms, a.seen_ms
+
 -- name: agent_by_public_id
 -- one row
-SELECT a.id, a.public_id, a.name, a.target_id, t.name, a.boot, a.version, a.executor, a.slots,
-    a.cpus, a.memory_bytes, a.gpus, a.created_ms, a.seen_ms
+SELECT {agent_columns}
 FROM agent a JOIN target t ON t.id = a.target_id
 WHERE a.public_id = :public_id AND a.removed_ms IS NULL;
 
 -- name: agent_by_id
 -- one row
-SELECT a.id, a.public_id, a.name, a.target_id, t.name, a.boot, a.version, a.executor, a.slots,
-    a.cpus, a.memory_bytes, a.gpus, a.created_ms, a.seen_ms
+SELECT {agent_columns}
 FROM agent a JOIN target t ON t.id = a.target_id
 WHERE a.id = :id;
 
 -- name: agent_list
-SELECT a.id, a.public_id, a.name, a.target_id, t.name, a.boot, a.version, a.executor, a.slots,
-    a.cpus, a.memory_bytes, a.gpus, a.created_ms, a.seen_ms
+SELECT {agent_columns}
 FROM agent a JOIN target t ON t.id = a.target_id
 WHERE a.id > :after_id AND a.removed_ms IS NULL ORDER BY a.id LIMIT :limit;
 
@@ -67,34 +68,29 @@ VALUES (:public_id, :project_id, :run_id, :owner_id, :name, :state, 0, :priority
     0, 0, 0, 0, 0, 0, '', 0, :create_hash)
 RETURNING id;
 
--- name: job_by_public_id
--- one row
-SELECT j.id, j.public_id, j.project_id, p.name, j.run_id, r.public_id, j.owner_id, u.login, j.name,
+-- columns: job_columns
+j.id, j.public_id, j.project_id, p.name, j.run_id, r.public_id, j.owner_id, u.login, j.name,
     j.state, j.priority, j.spec, j.cpus, j.gpus, j.memory_bytes, j.target_id, j.timeout_s, j.grace_s,
     j.retries, j.attempt_count, j.attempt_id, j.attempt_public_id, j.created_ms, j.queued_ms,
     j.started_ms, j.ended_ms, j.run_time_ms, j.cost_micro, j.gpu_ms, j.exit_code, j.exit_signal,
     j.oom, j.cancel_asked, j.final, j.reason, j.event_count, j.create_hash
+
+-- name: job_by_public_id
+-- one row
+SELECT {job_columns}
 FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
 JOIN app_user u ON u.id = j.owner_id
 WHERE j.public_id = :public_id;
 
 -- name: job_by_id
 -- one row
-SELECT j.id, j.public_id, j.project_id, p.name, j.run_id, r.public_id, j.owner_id, u.login, j.name,
-    j.state, j.priority, j.spec, j.cpus, j.gpus, j.memory_bytes, j.target_id, j.timeout_s, j.grace_s,
-    j.retries, j.attempt_count, j.attempt_id, j.attempt_public_id, j.created_ms, j.queued_ms,
-    j.started_ms, j.ended_ms, j.run_time_ms, j.cost_micro, j.gpu_ms, j.exit_code, j.exit_signal,
-    j.oom, j.cancel_asked, j.final, j.reason, j.event_count, j.create_hash
+SELECT {job_columns}
 FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
 JOIN app_user u ON u.id = j.owner_id
 WHERE j.id = :id;
 
 -- name: job_list
-SELECT j.id, j.public_id, j.project_id, p.name, j.run_id, r.public_id, j.owner_id, u.login, j.name,
-    j.state, j.priority, j.spec, j.cpus, j.gpus, j.memory_bytes, j.target_id, j.timeout_s, j.grace_s,
-    j.retries, j.attempt_count, j.attempt_id, j.attempt_public_id, j.created_ms, j.queued_ms,
-    j.started_ms, j.ended_ms, j.run_time_ms, j.cost_micro, j.gpu_ms, j.exit_code, j.exit_signal,
-    j.oom, j.cancel_asked, j.final, j.reason, j.event_count, j.create_hash
+SELECT {job_columns}
 FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
 JOIN app_user u ON u.id = j.owner_id
 LEFT JOIN member m ON m.project_id = j.project_id AND m.user_id = :user_id
@@ -149,40 +145,34 @@ VALUES (:public_id, :job_id, :run_id, :number, :state, :agent_id, :target_id, :t
     :offered_ms, 0, 0, :price_hour_micro, :price_gpu_hour_micro, 0, 0, '', :console_start, 0)
 RETURNING id;
 
--- name: attempt_by_public_id
--- one row
-SELECT a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.agent_id, g.name,
+-- columns: attempt_columns
+a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.agent_id, g.name,
     a.target_id, t.name, a.token_hash, a.offered_ms, a.started_ms, a.ended_ms, a.run_time_ms,
     a.cost_micro, a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom,
     a.final, a.reason, a.console_start, a.console_bytes
+
+-- name: attempt_by_public_id
+-- one row
+SELECT {attempt_columns}
 FROM attempt a JOIN job j ON j.id = a.job_id JOIN agent g ON g.id = a.agent_id
 JOIN target t ON t.id = a.target_id
 WHERE a.public_id = :public_id;
 
 -- name: attempt_by_id
 -- one row
-SELECT a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.agent_id, g.name,
-    a.target_id, t.name, a.token_hash, a.offered_ms, a.started_ms, a.ended_ms, a.run_time_ms,
-    a.cost_micro, a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom,
-    a.final, a.reason, a.console_start, a.console_bytes
+SELECT {attempt_columns}
 FROM attempt a JOIN job j ON j.id = a.job_id JOIN agent g ON g.id = a.agent_id
 JOIN target t ON t.id = a.target_id
 WHERE a.id = :id;
 
 -- name: attempt_list_by_job
-SELECT a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.agent_id, g.name,
-    a.target_id, t.name, a.token_hash, a.offered_ms, a.started_ms, a.ended_ms, a.run_time_ms,
-    a.cost_micro, a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom,
-    a.final, a.reason, a.console_start, a.console_bytes
+SELECT {attempt_columns}
 FROM attempt a JOIN job j ON j.id = a.job_id JOIN agent g ON g.id = a.agent_id
 JOIN target t ON t.id = a.target_id
 WHERE a.job_id = :job_id ORDER BY a.number LIMIT :limit;
 
 -- name: attempt_list_open
-SELECT a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.agent_id, g.name,
-    a.target_id, t.name, a.token_hash, a.offered_ms, a.started_ms, a.ended_ms, a.run_time_ms,
-    a.cost_micro, a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom,
-    a.final, a.reason, a.console_start, a.console_bytes
+SELECT {attempt_columns}
 FROM attempt a JOIN job j ON j.id = a.job_id JOIN agent g ON g.id = a.agent_id
 JOIN target t ON t.id = a.target_id
 WHERE a.final = 0 AND (:agent_id = 0 OR a.agent_id = :agent_id) AND a.id > :after_id

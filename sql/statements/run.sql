@@ -7,29 +7,26 @@ VALUES (:public_id, :project_id, :name, :state, :owner_id, :job_public_id, :run_
     '', :notes, :tags, :command, '', 0, :created_ms, 0, 0, :create_hash)
 RETURNING id;
 
--- name: run_by_public_id
--- one row
-SELECT r.id, r.public_id, r.project_id, p.name, r.name, r.state, r.owner_id, u.login,
+-- columns: run_columns
+r.id, r.public_id, r.project_id, p.name, r.name, r.state, r.owner_id, u.login,
     r.job_public_id, r.run_group, r.job_type, r.host, r.notes, r.tags, r.command, r.reason,
     r.exit_code, r.exit_signal, r.oom, r.created_ms, r.started_ms, r.ended_ms, r.seen_ms,
     r.cost_micro, r.console_bytes, r.console_final, r.create_hash
+
+-- name: run_by_public_id
+-- one row
+SELECT {run_columns}
 FROM run r JOIN project p ON p.id = r.project_id JOIN app_user u ON u.id = r.owner_id
 WHERE r.public_id = :public_id;
 
 -- name: run_by_id
 -- one row
-SELECT r.id, r.public_id, r.project_id, p.name, r.name, r.state, r.owner_id, u.login,
-    r.job_public_id, r.run_group, r.job_type, r.host, r.notes, r.tags, r.command, r.reason,
-    r.exit_code, r.exit_signal, r.oom, r.created_ms, r.started_ms, r.ended_ms, r.seen_ms,
-    r.cost_micro, r.console_bytes, r.console_final, r.create_hash
+SELECT {run_columns}
 FROM run r JOIN project p ON p.id = r.project_id JOIN app_user u ON u.id = r.owner_id
 WHERE r.id = :id;
 
 -- name: run_list
-SELECT r.id, r.public_id, r.project_id, p.name, r.name, r.state, r.owner_id, u.login,
-    r.job_public_id, r.run_group, r.job_type, r.host, r.notes, r.tags, r.command, r.reason,
-    r.exit_code, r.exit_signal, r.oom, r.created_ms, r.started_ms, r.ended_ms, r.seen_ms,
-    r.cost_micro, r.console_bytes, r.console_final, r.create_hash,
+SELECT {run_columns},
     coalesce(c.body, '{}') AS config, coalesce(s.body, '{}') AS summary
 FROM run r JOIN project p ON p.id = r.project_id JOIN app_user u ON u.id = r.owner_id
 LEFT JOIN run_doc c ON c.run_id = r.id AND c.kind = 'config'

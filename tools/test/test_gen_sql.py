@@ -117,3 +117,41 @@ def test_hole_in_the_numbers_is_refused(tmp_path: Path) -> None:
     sql = folder(tmp_path)
     (sql / "migrations/0003_third.sql").write_text("DROP TABLE run;")
     assert "number 0002 is missing" in tool_run("gen_sql.py", "check", sql).stderr
+
+
+COLUMNS = """
+-- columns: run_columns
+r.id,
+    r.size  -- in bytes
+
+-- name: run_get
+-- one row
+SELECT {run_columns} FROM run r WHERE r.id = :id;
+-- name: run_list
+SELECT {run_columns}, '{}' FROM run r WHERE r.id > :id ORDER BY r.id LIMIT :limit;
+"""
+
+
+def test_columns_written_once_stand_in_every_statement(tmp_path: Path) -> None:
+    found = postgres(folder(tmp_path, COLUMNS))
+    assert list(found) == ["run_get", "run_list"]
+    assert found["run_get"]["sql"] == "SELECT r.id,\n    r.size FROM run r WHERE r.id = $1"
+    assert str(found["run_list"]["sql"]).startswith("SELECT r.id,\n    r.size, '{}' FROM run r")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{run_columns}, '{}'", "{run_colums}", "run_list: no '-- columns: run_colums' here"),
+        ("{run_columns}", "r.id", "columns run_columns are not used"),
+        ("r.id,\n", "r.*,\n", "run_columns is not a list of columns"),
+        ("-- name: run_get", "-- columns: run_columns\nr.id\n-- name: run_get", "there twice"),
+    ],
+)
+def test_columns_that_break_a_rule_are_named(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    sql = folder(tmp_path, COLUMNS.replace(old, new))
+    done = tool_run("gen_sql.py", "check", sql)
+    assert done.returncode == 1
+    assert message in done.stderr

@@ -23,7 +23,7 @@
 #define BACKOFF_MS_MAX 15000
 #define PATH_BYTES     2048
 
-struct agent {
+struct agent_loop {
     const struct agent_options *options;
     struct http_client *client;
     struct process_executor *executor;
@@ -40,14 +40,14 @@ struct agent {
 /* Asked by the HTTP client at least every second. */
 static bool keep_polling(void *ctx)
 {
-    struct agent *agent = ctx;
+    struct agent_loop *agent = ctx;
 
     if (!atomic_load(&agent->stops) && signals_wait(agent->options->signal_fd, 0) != 0)
         atomic_store(&agent->stops, true);
     return !atomic_load(&agent->stops);
 }
 
-static struct work *find_work(const struct agent *agent, const struct id *attempt)
+static struct work *find_work(const struct agent_loop *agent, const struct id *attempt)
 {
     for (size_t i = 0; i < agent->work_count; i++) {
         if (str_eq(id_str(&work_attempt(agent->works[i])->id), id_str(attempt)))
@@ -56,7 +56,7 @@ static struct work *find_work(const struct agent *agent, const struct id *attemp
     return NULL;
 }
 
-static void collect_finished(struct agent *agent)
+static void collect_finished(struct agent_loop *agent)
 {
     for (size_t i = 0; i < agent->work_count;) {
         if (!work_is_finished(agent->works[i])) {
@@ -68,7 +68,7 @@ static void collect_finished(struct agent *agent)
     }
 }
 
-static void take_offer(struct agent *agent, const struct wire_offer *offer)
+static void take_offer(struct agent_loop *agent, const struct wire_offer *offer)
 {
     struct err err = {0};
 
@@ -80,7 +80,7 @@ static void take_offer(struct agent *agent, const struct wire_offer *offer)
         log_error("offer.not_taken", "attempt", offer->attempt.id.text, "error", err.text);
 }
 
-static void kill_unknown(struct agent *agent, const struct id *attempt)
+static void kill_unknown(struct agent_loop *agent, const struct id *attempt)
 {
     const struct executor_port *executor = agent->env.executor;
     struct executor_look look;
@@ -93,7 +93,7 @@ static void kill_unknown(struct agent *agent, const struct id *attempt)
         log_error("attempt.kill", "attempt", attempt->text, "error", err.text);
 }
 
-static void obey(struct agent *agent, const struct wire_polled *polled)
+static void obey(struct agent_loop *agent, const struct wire_polled *polled)
 {
     agent->heartbeat_ms = polled->heartbeat_ms;
     for (size_t i = 0; i < polled->fenced_count; i++) {
@@ -114,13 +114,13 @@ static void obey(struct agent *agent, const struct wire_polled *polled)
         take_offer(agent, &polled->offers[i]);
 }
 
-static void encode_poll(const struct agent *agent, struct arena *arena, struct buf *body)
+static void encode_poll(const struct agent_loop *agent, struct arena *arena, struct buf *body)
 {
     struct wire_attempt *held = arena_array(arena, agent->work_count, sizeof(held[0]));
     struct wire_poll poll = {
-        .boot = agent->boot,
-        .version = agent->options->version,
-        .executor = "process",
+        .boot = str_from(agent->boot),
+        .version = str_from(agent->options->version),
+        .executor = STR("process"),
         .slots = agent->options->slots > 0 ? agent->options->slots : agent->cpus,
         .cpus = agent->cpus,
         .memory_bytes = agent->memory_bytes,
@@ -137,7 +137,7 @@ static void encode_poll(const struct agent *agent, struct arena *arena, struct b
     wire_poll_encode(&poll, &w);
 }
 
-static enum err_code poll_once(struct agent *agent, struct err *err)
+static enum err_code poll_once(struct agent_loop *agent, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     CLEANUP(buf_release) struct buf body = {0};
@@ -164,7 +164,7 @@ static enum err_code poll_once(struct agent *agent, struct err *err)
 }
 
 /* Who this key says we are. */
-static enum err_code learn_name(struct agent *agent, struct err *err)
+static enum err_code learn_name(struct agent_loop *agent, struct err *err)
 {
     CLEANUP(json_release) json_t *me = NULL;
     const struct agent_options *options = agent->options;
@@ -197,7 +197,7 @@ static bool is_final(enum err_code code)
 }
 
 /* Waits before the next try; a signal ends the wait. */
-static void back_off(struct agent *agent, int64_t *backoff_ms, const char *what,
+static void back_off(struct agent_loop *agent, int64_t *backoff_ms, const char *what,
                      const struct err *err)
 {
     int64_t jitter;
@@ -213,7 +213,7 @@ static void back_off(struct agent *agent, int64_t *backoff_ms, const char *what,
 }
 
 /* Retries while the server is away; works taken up before go on meanwhile. */
-static enum err_code introduce(struct agent *agent, struct err *err)
+static enum err_code introduce(struct agent_loop *agent, struct err *err)
 {
     int64_t backoff_ms = 0;
 
@@ -227,7 +227,7 @@ static enum err_code introduce(struct agent *agent, struct err *err)
     return OK;
 }
 
-static enum err_code serve(struct agent *agent, struct err *err)
+static enum err_code serve(struct agent_loop *agent, struct err *err)
 {
     int64_t backoff_ms = 0;
 
@@ -248,7 +248,7 @@ static enum err_code serve(struct agent *agent, struct err *err)
     return OK;
 }
 
-static void take_up(struct agent *agent)
+static void take_up(struct agent_loop *agent)
 {
     const struct executor_port *executor = agent->env.executor;
     struct id *found = mem_array(WORKS_MAX, sizeof(found[0]));
@@ -274,7 +274,7 @@ static void take_up(struct agent *agent)
     mem_free(found);
 }
 
-static enum err_code agent_open(struct agent *agent, struct err *err)
+static enum err_code agent_open(struct agent_loop *agent, struct err *err)
 {
     const struct agent_options *options = agent->options;
     struct http_client_options client = {.base_url = options->server,
@@ -302,7 +302,7 @@ static enum err_code agent_open(struct agent *agent, struct err *err)
     return OK;
 }
 
-static void agent_close(struct agent *agent)
+static void agent_close(struct agent_loop *agent)
 {
     atomic_store(&agent->stops, true);
     for (size_t i = 0; i < agent->work_count; i++)
@@ -316,7 +316,7 @@ static void agent_close(struct agent *agent)
 
 enum err_code agent_run(const struct agent_options *options, struct err *err)
 {
-    struct agent agent = {.options = options};
+    struct agent_loop agent = {.options = options};
     char lock_path[PATH_BYTES];
     CLEANUP(file_close) int lock_fd = -1;
     enum err_code code;

@@ -50,18 +50,39 @@ static enum err_code attempt_send(const struct attempt_calls *calls, const char 
     return OK;
 }
 
-enum call_outcome call_accept(const struct attempt_calls *calls, struct err *err)
+/* An answer that cannot be read says nothing about the attempt (a proxy may have given it): the
+ * call is made again. */
+static enum err_code not_readable(const char *what, struct err *err)
+{
+    struct err cause = *err;
+
+    return err_set(err, ERR_UNAVAILABLE, "the answer to %s is not a server's: %s", what,
+                   cause.text);
+}
+
+/* Sends a call whose answer is the attempt's state. */
+static enum call_outcome attempt_tell(const struct attempt_calls *calls, const char *what,
+                                      struct http_client_request *request, struct err *err)
 {
     CLEANUP(http_client_answer_release) struct http_client_answer answer = {0};
+    enum attempt_state state;
+    enum err_code code = attempt_send(calls, what, request, &answer, err);
+
+    if (code == OK && wire_accepted_decode(buf_str(&answer.body), &state, err) != OK)
+        code = not_readable(what, err);
+    return outcome_of(code);
+}
+
+enum call_outcome call_accept(const struct attempt_calls *calls, struct err *err)
+{
     struct http_client_request request = {.method = "POST"};
 
-    return outcome_of(attempt_send(calls, "accept", &request, &answer, err));
+    return attempt_tell(calls, "accept", &request, err);
 }
 
 enum call_outcome call_status(const struct attempt_calls *calls, const struct wire_status *status,
                               struct err *err)
 {
-    CLEANUP(http_client_answer_release) struct http_client_answer answer = {0};
     CLEANUP(buf_release) struct buf body = {0};
     struct http_client_request request = {.method = "POST"};
     struct json_writer w;
@@ -70,7 +91,7 @@ enum call_outcome call_status(const struct attempt_calls *calls, const struct wi
     json_writer_init(&w, &body);
     wire_status_encode(status, &w);
     request.body = buf_str(&body);
-    return outcome_of(attempt_send(calls, "status", &request, &answer, err));
+    return attempt_tell(calls, "status", &request, err);
 }
 
 enum call_outcome call_console(const struct attempt_calls *calls, struct str text, int64_t *offset,
@@ -87,10 +108,10 @@ enum call_outcome call_console(const struct attempt_calls *calls, struct str tex
 
     (void)snprintf(header, sizeof(header), "Euvyra-Offset: %" PRIi64, *offset);
     code = attempt_send(calls, "console", &request, &answer, err);
-    if (code == OK) {
-        *offset += (int64_t)text.len;
+    if (code == OK && wire_appended_decode(buf_str(&answer.body), offset, err) != OK)
+        code = not_readable("console", err);
+    if (code == OK)
         return CALL_DONE;
-    }
     if (code == ERR_OFFSET && answer.offset >= 0 && answer.offset != *offset) {
         *offset = answer.offset;
         return CALL_DONE;

@@ -241,7 +241,7 @@ static struct wire_status ended_status(const struct work *work, const struct exe
     status.oom = look->oom;
     status.failed_to_start = look->failed_to_start;
     status.timed_out = look->timed_out;
-    status.reason = look->reason;
+    status.reason = str_from(look->reason);
     status.run_time_ms = look->run_time_ms;
     status.console_bytes = console_bytes(work);
     return status;

@@ -11,8 +11,7 @@ void json_release(json_t **value)
     *value = NULL;
 }
 
-/* The deepest nesting; brackets inside strings do not count. */
-static size_t json_depth(struct str text)
+size_t json_depth(struct str text)
 {
     size_t depth = 0, deepest = 0;
     bool in_string = false;
@@ -72,6 +71,11 @@ static void reader_fail(struct json_reader *r, enum err_code code, const char *n
         r->code = err_set_field(r->err, code, field, "%s: %s", field, problem);
     else
         r->code = err_set(r->err, code, "%s", problem);
+}
+
+void json_reader_fail(struct json_reader *r, const char *name, const char *problem)
+{
+    reader_fail(r, ERR_INVALID, name, problem);
 }
 
 void json_reader_init(struct json_reader *r, json_t *value, const char *path, struct err *err)

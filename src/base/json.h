@@ -18,6 +18,8 @@
  * (json_decref). `bytes_max` is checked before parsing. */
 MUST_CHECK enum err_code json_parse(struct str text, size_t bytes_max, json_t **ret_value,
                                     struct err *err);
+/* The deepest nesting of a text; brackets inside strings do not count. */
+size_t json_depth(struct str text);
 void json_release(json_t **value); /* for CLEANUP: json_decref and NULL */
 
 struct json_reader {
@@ -49,6 +51,8 @@ void json_take_time_opt(struct json_reader *r, const char *name, time_ms *ret);
 void json_take_object_opt(struct json_reader *r, const char *name, json_t **ret); /* borrowed */
 void json_take_array_opt(struct json_reader *r, const char *name, size_t count_max, json_t **ret);
 void json_take_any_opt(struct json_reader *r, const char *name, json_t **ret);
+/* ERR_INVALID about the field, unless something failed before: for rules of the caller's own. */
+void json_reader_fail(struct json_reader *r, const char *name, const char *problem);
 /* The first error, or ERR_UNKNOWN_FIELD that names a field nobody took. */
 MUST_CHECK enum err_code json_reader_end(struct json_reader *r);
 /* The first error; unknown fields are welcome: for answers of a server that may be newer. */

@@ -3,10 +3,9 @@
 #include "gen/http_routes.h"
 #include "http/http_render.h"
 #include "http/http_take.h"
+#include "wire/agent_messages.h"
 
 #define ARG_BYTES_MAX 32768
-#define ARG_COUNT_MAX 1000
-#define ENV_COUNT_MAX 200
 #define COUNT_MAX     9007199254740991
 
 #define GIT_TEXT_BYTES_MAX 4096
@@ -88,9 +87,9 @@ static void check_env(struct json_reader *r, json_t *env)
     const char *name;
     json_t *value;
 
-    if (json_object_size(env) > ENV_COUNT_MAX)
+    if (json_object_size(env) > WIRE_ENV_MAX)
         r->code =
-            err_set_field(r->err, ERR_INVALID, "spec.env", "more than %d variables", ENV_COUNT_MAX);
+            err_set_field(r->err, ERR_INVALID, "spec.env", "more than %d variables", WIRE_ENV_MAX);
     json_object_foreach(env, name, value)
     {
         if (r->code != OK)
@@ -98,10 +97,10 @@ static void check_env(struct json_reader *r, json_t *env)
         if (!env_name_is_valid(name))
             r->code = err_set_field(r->err, ERR_INVALID, "spec.env",
                                     "\"%.60s\" is not the name of a variable", name);
-        else if (!json_is_string(value) || json_string_length(value) > ARG_BYTES_MAX)
+        else if (!json_is_string(value) || json_string_length(value) > WIRE_ENV_BYTES_MAX)
             r->code = err_set_field(r->err, ERR_INVALID, "spec.env",
                                     "the value of \"%.60s\" is not a text of at most %d bytes",
-                                    name, ARG_BYTES_MAX);
+                                    name, WIRE_ENV_BYTES_MAX);
     }
 }
 
@@ -157,6 +156,20 @@ static enum err_code check_git(json_t *git, struct err *err)
     return OK;
 }
 
+/* A config that is accepted must fit into the message that offers the job. */
+static enum err_code check_config(struct str config, struct err *err)
+{
+    if (json_depth(config) > WIRE_CONFIG_DEPTH_MAX)
+        return err_set_field(err, ERR_INVALID, "spec.config",
+                             "\"spec.config\" is nested deeper than %d levels",
+                             WIRE_CONFIG_DEPTH_MAX);
+    if (config.len > WIRE_CONFIG_BYTES_MAX)
+        return err_set_field(err, ERR_INVALID, "spec.config",
+                             "\"spec.config\" is %zu bytes, more than %d", config.len,
+                             WIRE_CONFIG_BYTES_MAX);
+    return OK;
+}
+
 static enum err_code take_spec(struct http_call *call, json_t *object, struct job_spec *s,
                                struct err *err)
 {
@@ -167,7 +180,7 @@ static enum err_code take_spec(struct http_call *call, json_t *object, struct jo
     s->grace_s = JOB_GRACE_S_DEFAULT;
     s->retries = JOB_RETRIES_DEFAULT;
     json_reader_init_strict(&r, object, "spec.", err);
-    json_take_array_opt(&r, "command", ARG_COUNT_MAX, &command);
+    json_take_array_opt(&r, "command", WIRE_ARGS_MAX, &command);
     json_take_text_opt(&r, "code", 64, &s->code);
     json_take_object_opt(&r, "git", &git);
     json_take_object_opt(&r, "config", &config);
@@ -193,7 +206,7 @@ static enum err_code take_spec(struct http_call *call, json_t *object, struct jo
         s->config = member_text(call, config);
     if (git)
         s->git = member_text(call, git);
-    return OK;
+    return check_config(s->config, err);
 }
 
 enum err_code http_job_create(struct http_call *call, struct err *err)

@@ -1,15 +1,27 @@
-/* Messages between agent and server. */
+/* Messages between agent and server: first what writes them, then what the agent reads, then what
+ * the server reads. */
 #include "wire/agent_messages.h"
 
 #include <stdio.h>
 
-#define NAME_BYTES_MAX   200
 #define LABEL_BYTES_MAX  63
 #define KEY_BYTES_MAX    200
 #define REASON_BYTES_MAX 500
+#define CODE_LEN         64
 #define SECONDS_MAX      INT64_C(31536000)
 #define COUNT_MAX        INT64_C(9007199254740991)
 #define HEARTBEAT_MS_MAX 3600000
+#define WAIT_MS_MAX      60000
+#define VERSION_BYTES    40
+#define SLOTS_MAX        10000
+#define CPUS_MAX         65536
+#define GPUS_MAX         1024
+#define EXIT_CODE_MAX    255
+#define SIGNAL_MAX       64
+#define ANSWER_BYTES_MAX 65536
+
+static const char *const status_names[] = {
+    [WIRE_STARTING] = "starting", [WIRE_RUNNING] = "running", [WIRE_ENDED] = "ended"};
 
 static void put_id(struct json_writer *w, const char *key, const struct id *id)
 {
@@ -32,9 +44,9 @@ static void put_i64(struct json_writer *w, const char *key, int64_t value)
 void wire_poll_encode(const struct wire_poll *poll, struct json_writer *w)
 {
     json_begin_object(w);
-    put_text(w, "boot", str_from(poll->boot));
-    put_text(w, "version", str_from(poll->version));
-    put_text(w, "executor", str_from(poll->executor));
+    put_text(w, "boot", poll->boot);
+    put_text(w, "version", poll->version);
+    put_text(w, "executor", poll->executor);
     put_i64(w, "wait_ms", poll->wait_ms);
     json_put_key(w, "capacity");
     json_begin_object(w);
@@ -101,12 +113,69 @@ void wire_offer_encode(const struct wire_offer *offer, struct json_writer *w)
     json_end_object(w);
 }
 
+static void put_ids(struct json_writer *w, const char *key, const struct id *ids, size_t count)
+{
+    json_put_key(w, key);
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++)
+        json_put_str(w, id_str(&ids[i]));
+    json_end_array(w);
+}
+
+void wire_polled_encode(const struct wire_polled *polled, struct json_writer *w)
+{
+    json_begin_object(w);
+    json_put_key(w, "offers");
+    json_begin_array(w);
+    for (size_t i = 0; i < polled->offer_count; i++)
+        wire_offer_encode(&polled->offers[i], w);
+    json_end_array(w);
+    put_ids(w, "stop", polled->stops, polled->stop_count);
+    put_ids(w, "fenced", polled->fenced, polled->fenced_count);
+    put_i64(w, "heartbeat_ms", polled->heartbeat_ms);
+    json_end_object(w);
+}
+
+void wire_accepted_encode(enum attempt_state state, struct json_writer *w)
+{
+    json_begin_object(w);
+    put_text(w, "state", str_from(attempt_state_name(state)));
+    json_end_object(w);
+}
+
+void wire_appended_encode(int64_t offset, struct json_writer *w)
+{
+    json_begin_object(w);
+    put_i64(w, "offset", offset);
+    json_end_object(w);
+}
+
+/* A reason as the other side takes it: one line of valid UTF-8. A report that is refused for its
+ * reason would leave the attempt open. */
+static void put_reason(struct json_writer *w, struct str reason)
+{
+    char line[REASON_BYTES_MAX];
+    struct str text = {.data = line, .len = MIN(reason.len, sizeof(line))};
+    size_t bad = 0;
+
+    memcpy(line, reason.data, text.len);
+    while (text.len < reason.len && text.len > 0 && (reason.data[text.len] & 0xc0) == 0x80)
+        text.len--; /* the cut lies inside a character */
+    while (!str_is_utf8(text, &bad))
+        line[bad] = '?';
+    for (size_t i = 0; i < text.len; i++) {
+        size_t width = (unsigned char)line[i] == 0xc2 && i + 1 < text.len ? 2 : 1;
+
+        if (str_has_control(str_n(&line[i], width)))
+            memset(&line[i], '?', width);
+    }
+    put_text(w, "reason", text);
+}
+
 void wire_status_encode(const struct wire_status *status, struct json_writer *w)
 {
-    static const char *const names[] = {"starting", "running", "ended"};
-
     json_begin_object(w);
-    put_text(w, "state", str_from(names[status->state]));
+    put_text(w, "state", str_from(status_names[status->state]));
     if (status->at != TIME_NONE) {
         json_put_key(w, "at");
         json_put_time(w, status->at);
@@ -121,14 +190,8 @@ void wire_status_encode(const struct wire_status *status, struct json_writer *w)
     json_put_bool(w, status->failed_to_start);
     json_put_key(w, "timed_out");
     json_put_bool(w, status->timed_out);
-    if (status->reason && status->reason[0]) {
-        struct str reason = str_from(status->reason);
-
-        reason.len = MIN(reason.len, (size_t)REASON_BYTES_MAX);
-        while (!str_is_utf8(reason, NULL)) /* the cut may lie inside a character */
-            reason.len--;
-        put_text(w, "reason", reason);
-    }
+    if (status->reason.len)
+        put_reason(w, status->reason);
     if (status->run_time_ms >= 0)
         put_i64(w, "run_time_ms", status->run_time_ms);
     if (status->console_bytes >= 0)
@@ -150,15 +213,19 @@ static enum err_code take_id(struct json_reader *r, const char *name, enum id_ki
     return r->code;
 }
 
-static bool token_is_valid(struct str token)
+bool wire_token_parse(struct str text, char ret_token[WIRE_TOKEN_LEN + 1])
 {
-    for (size_t i = 0; i < token.len; i++) {
-        char c = token.data[i];
+    if (text.len != WIRE_TOKEN_LEN)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.data[i];
 
         if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')))
             return false;
     }
-    return token.len == WIRE_TOKEN_LEN;
+    memcpy(ret_token, text.data, WIRE_TOKEN_LEN);
+    ret_token[WIRE_TOKEN_LEN] = '\0';
+    return true;
 }
 
 static enum err_code decode_argv(struct arena *arena, json_t *array, struct wire_offer *offer,
@@ -232,25 +299,63 @@ static enum err_code decode_config(struct arena *arena, json_t *object, struct w
     return OK;
 }
 
+/* What a job runs, as an offer and a spec say it. */
+struct work_parts {
+    json_t *command, *env, *config;
+    struct str code;
+};
+
+static void take_work(struct json_reader *r, struct work_parts *ret_parts)
+{
+    json_take_array_opt(r, "command", WIRE_ARGS_MAX, &ret_parts->command);
+    json_take_object_opt(r, "env", &ret_parts->env);
+    json_take_object_opt(r, "config", &ret_parts->config);
+    json_take_text_opt(r, "code", CODE_LEN, &ret_parts->code);
+}
+
+static bool code_is_valid(struct str code)
+{
+    for (size_t i = 0; i < code.len; i++) {
+        if (!memchr("0123456789abcdef", code.data[i], 16))
+            return false;
+    }
+    return code.len == 0 || code.len == CODE_LEN;
+}
+
+static enum err_code fill_work(struct arena *arena, const struct work_parts *parts,
+                               struct wire_offer *offer, struct err *err)
+{
+    if (!code_is_valid(parts->code))
+        return err_set_field(err, ERR_INVALID, "code", "code: is not a SHA-256");
+    offer->code = arena_copy(arena, parts->code);
+    TRY(decode_argv(arena, parts->command, offer, err));
+    TRY(decode_env(arena, parts->env, offer, err));
+    return decode_config(arena, parts->config, offer, err);
+}
+
+enum err_code wire_offer_take_spec(struct arena *arena, struct str spec, struct wire_offer *offer,
+                                   struct err *err)
+{
+    CLEANUP(json_release) json_t *document = NULL;
+    struct work_parts parts = {0};
+    struct json_reader r;
+
+    TRY(json_parse(spec, WIRE_MESSAGE_BYTES_MAX, &document, err));
+    json_reader_init(&r, document, "", err);
+    take_work(&r, &parts);
+    TRY(json_reader_end_open(&r));
+    return fill_work(arena, &parts, offer, err);
+}
+
 static enum err_code check_offer(struct arena *arena, struct wire_offer *offer, struct str token,
                                  struct err *err)
 {
-    uint8_t ignored = 0;
-
-    if (!token_is_valid(token))
+    if (!wire_token_parse(token, offer->attempt.token))
         return err_set_field(err, ERR_INVALID, "token", "token: is not an attempt token");
-    memcpy(offer->attempt.token, token.data, token.len);
     if (!str_is_label(offer->project, LABEL_BYTES_MAX))
         return err_set_field(err, ERR_INVALID, "project", "project: is not a label");
-    for (size_t i = 0; i < offer->code.len; i++) {
-        if (!strchr("0123456789abcdef", offer->code.data[i]))
-            ignored = 1;
-    }
-    if (offer->code.len != 0 && (offer->code.len != 64 || ignored))
-        return err_set_field(err, ERR_INVALID, "code", "code: is not a SHA-256");
     offer->project = arena_copy(arena, offer->project);
     offer->name = arena_copy(arena, offer->name);
-    offer->code = arena_copy(arena, offer->code);
     offer->key = arena_copy(arena, offer->key);
     return OK;
 }
@@ -259,8 +364,8 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
                                   struct err *err)
 {
     struct wire_offer offer = {.number = 1};
+    struct work_parts parts = {0};
     struct str token = {0};
-    json_t *command = NULL, *env = NULL, *config = NULL;
     struct json_reader r;
 
     json_reader_init(&r, object, "", err);
@@ -271,10 +376,7 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     json_take_text(&r, "project", LABEL_BYTES_MAX, &offer.project);
     json_take_text_opt(&r, "name", NAME_BYTES_MAX, &offer.name);
     json_take_i64_opt(&r, "number", 1, COUNT_MAX, &offer.number);
-    json_take_array_opt(&r, "command", WIRE_ARGS_MAX, &command);
-    json_take_object_opt(&r, "env", &env);
-    json_take_object_opt(&r, "config", &config);
-    json_take_text_opt(&r, "code", 64, &offer.code);
+    take_work(&r, &parts);
     json_take_i64_opt(&r, "cpus", 0, COUNT_MAX, &offer.cpus);
     json_take_i64_opt(&r, "memory_bytes", 0, COUNT_MAX, &offer.memory_bytes);
     json_take_i64_opt(&r, "gpus", 0, COUNT_MAX, &offer.gpus);
@@ -283,9 +385,7 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     json_take_text(&r, "key", KEY_BYTES_MAX, &offer.key);
     TRY(json_reader_end_open(&r));
     TRY(check_offer(arena, &offer, token, err));
-    TRY(decode_argv(arena, command, &offer, err));
-    TRY(decode_env(arena, env, &offer, err));
-    TRY(decode_config(arena, config, &offer, err));
+    TRY(fill_work(arena, &parts, &offer, err));
     *ret_offer = offer;
     return OK;
 }
@@ -338,5 +438,166 @@ enum err_code wire_polled_decode(struct arena *arena, struct str text,
     for (size_t i = 0; i < polled.offer_count; i++)
         TRY(decode_offer(arena, json_array_get(offers, i), &polled.offers[i], err));
     *ret_polled = polled;
+    return OK;
+}
+
+/* Answers are small and flat: the document, opened for reading. */
+static enum err_code open_answer(struct str text, json_t **ret_document, struct json_reader *r,
+                                 struct err *err)
+{
+    TRY(json_parse(text, ANSWER_BYTES_MAX, ret_document, err));
+    json_reader_init(r, *ret_document, "", err);
+    return r->code;
+}
+
+enum err_code wire_accepted_decode(struct str text, enum attempt_state *ret_state, struct err *err)
+{
+    CLEANUP(json_release) json_t *document = NULL;
+    struct json_reader r;
+    struct str state = {0};
+
+    TRY(open_answer(text, &document, &r, err));
+    json_take_text(&r, "state", LABEL_BYTES_MAX, &state);
+    TRY(json_reader_end_open(&r));
+    *ret_state = attempt_state_from_name(state);
+    return OK;
+}
+
+enum err_code wire_appended_decode(struct str text, int64_t *ret_offset, struct err *err)
+{
+    CLEANUP(json_release) json_t *document = NULL;
+    struct json_reader r;
+    int64_t offset = 0;
+
+    TRY(open_answer(text, &document, &r, err));
+    json_take_i64(&r, "offset", 0, COUNT_MAX, &offset);
+    TRY(json_reader_end_open(&r));
+    *ret_offset = offset;
+    return OK;
+}
+
+static void take_capacity(json_t *object, struct wire_poll *poll, struct json_reader *outer)
+{
+    struct json_reader r;
+
+    json_reader_init_strict(&r, object, "capacity.", outer->err);
+    json_take_i64(&r, "slots", 0, SLOTS_MAX, &poll->slots);
+    json_take_i64(&r, "cpus", 0, CPUS_MAX, &poll->cpus);
+    json_take_i64(&r, "memory_bytes", 0, COUNT_MAX, &poll->memory_bytes);
+    json_take_i64(&r, "gpus", 0, GPUS_MAX, &poll->gpus);
+    if (outer->code == OK)
+        outer->code = json_reader_end(&r);
+}
+
+static enum err_code take_attempt(json_t *object, size_t index, struct wire_attempt *ret_attempt,
+                                  struct err *err)
+{
+    char path[40], problem[80];
+    struct str id = {0}, token = {0};
+    struct json_reader r;
+
+    (void)snprintf(path, sizeof(path), "attempts[%zu].", index);
+    json_reader_init_strict(&r, object, path, err);
+    json_take_text(&r, "attempt", ID_LEN, &id);
+    json_take_text(&r, "token", WIRE_TOKEN_LEN, &token);
+    TRY(json_reader_end(&r));
+    if (!id_parse(id, ID_ATTEMPT, &ret_attempt->id)) {
+        (void)snprintf(problem, sizeof(problem), "\"%.*s\" is not the id of an attempt",
+                       STR_ARG(id));
+        json_reader_fail(&r, "attempt", problem);
+    } else if (!wire_token_parse(token, ret_attempt->token)) {
+        json_reader_fail(&r, "token", "is not an attempt token"); /* a secret: not shown */
+    }
+    return r.code;
+}
+
+static enum err_code take_attempts(struct arena *arena, json_t *array, struct wire_poll *poll,
+                                   struct err *err)
+{
+    size_t count = json_array_size(array);
+    struct wire_attempt *attempts = arena_array(arena, count, sizeof(attempts[0]));
+
+    for (size_t i = 0; i < count; i++)
+        TRY(take_attempt(json_array_get(array, i), i, &attempts[i], err));
+    poll->attempts = attempts;
+    poll->attempt_count = count;
+    return OK;
+}
+
+static bool boot_is_valid(struct str boot)
+{
+    for (size_t i = 0; i < boot.len; i++) {
+        if (!memchr("abcdefghijklmnopqrstuvwxyz234567", boot.data[i], 32))
+            return false;
+    }
+    return boot.len == WIRE_BOOT_LEN;
+}
+
+enum err_code wire_poll_decode(struct arena *arena, json_t *body, struct wire_poll *ret_poll,
+                               struct err *err)
+{
+    struct wire_poll poll = {.executor = STR("process")};
+    json_t *capacity = NULL, *attempts = NULL;
+    struct json_reader r;
+
+    json_reader_init_strict(&r, body, "", err);
+    json_take_text(&r, "boot", WIRE_BOOT_LEN, &poll.boot);
+    json_take_text(&r, "version", VERSION_BYTES, &poll.version);
+    json_take_text_opt(&r, "executor", LABEL_BYTES_MAX, &poll.executor);
+    json_take_i64(&r, "wait_ms", 0, WAIT_MS_MAX, &poll.wait_ms);
+    json_take_object_opt(&r, "capacity", &capacity);
+    json_take_array_opt(&r, "attempts", WIRE_ATTEMPTS_MAX, &attempts);
+    if (!boot_is_valid(poll.boot))
+        json_reader_fail(&r, "boot", "expected 12 of a-z and 2-7");
+    if (!str_eq_c(poll.executor, "process"))
+        json_reader_fail(&r, "executor", "expected \"process\"");
+    if (!capacity)
+        json_reader_fail(&r, "capacity", "is required");
+    if (!attempts)
+        json_reader_fail(&r, "attempts", "is required");
+    if (r.code == OK)
+        take_capacity(capacity, &poll, &r);
+    TRY(json_reader_end(&r));
+    TRY(take_attempts(arena, attempts, &poll, err));
+    *ret_poll = poll;
+    return OK;
+}
+
+static void take_state(struct json_reader *r, enum wire_attempt_state *ret_state)
+{
+    struct str name = {0};
+
+    json_take_text(r, "state", LABEL_BYTES_MAX, &name);
+    for (size_t i = 0; i < ARRAY_LEN(status_names); i++) {
+        if (str_eq_c(name, status_names[i])) {
+            *ret_state = (enum wire_attempt_state)i;
+            return;
+        }
+    }
+    json_reader_fail(r, "state", "expected \"starting\", \"running\" or \"ended\"");
+}
+
+enum err_code wire_status_decode(json_t *body, struct wire_status *ret_status, struct err *err)
+{
+    struct wire_status status = {.at = TIME_NONE, .run_time_ms = -1, .console_bytes = -1};
+    int64_t exit_code = EXIT_NONE, exit_signal = EXIT_NONE;
+    struct json_reader r;
+
+    json_reader_init_strict(&r, body, "", err);
+    take_state(&r, &status.state);
+    json_take_time_opt(&r, "at", &status.at);
+    json_take_i64_opt(&r, "exit_code", 0, EXIT_CODE_MAX, &exit_code);
+    json_take_i64_opt(&r, "signal", 1, SIGNAL_MAX, &exit_signal);
+    json_take_bool_opt(&r, "oom", &status.oom);
+    json_take_bool_opt(&r, "failed_to_start", &status.failed_to_start);
+    json_take_bool_opt(&r, "timed_out", &status.timed_out);
+    json_take_text_opt(&r, "reason", REASON_BYTES_MAX, &status.reason);
+    json_take_i64_opt(&r, "run_time_ms", 0, COUNT_MAX, &status.run_time_ms);
+    json_take_i64_opt(&r, "console_bytes", 0, COUNT_MAX, &status.console_bytes);
+    json_take_bool_opt(&r, "final", &status.final);
+    TRY(json_reader_end(&r));
+    status.exit_code = (int)exit_code;
+    status.exit_signal = (int)exit_signal;
+    *ret_status = status;
     return OK;
 }

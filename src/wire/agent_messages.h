@@ -1,21 +1,29 @@
 /* What agent and server tell each other about attempts, as JSON (api/openapi.yaml: AgentPoll,
- * AgentPolled, Offer, AttemptStatus). Decoding trusts nobody: every text is checked for length,
- * shape and bytes that could not go into an argv or an environment. Fields that are not known are
- * skipped: the other side may be newer. thread: any */
+ * AgentPolled, Offer, AttemptStatus, Accepted, ConsoleAppended): the one place that knows how these
+ * messages look, for both sides.
+ *
+ * Decoding trusts nobody: every text is checked for length, shape and bytes that could not go into
+ * an argv or an environment. What the server reads it reads strictly, as every body of the API: a
+ * field that is unknown, null or of the wrong type is an error that names it. What the agent reads
+ * it reads with unknown fields skipped: the server may be newer. thread: any */
 #pragma once
 
 #include "base/arena.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "model/job.h"
 
-#define WIRE_BOOT_LEN          12
-#define WIRE_TOKEN_LEN         43
-#define WIRE_OFFERS_MAX        1000
-#define WIRE_ATTEMPTS_MAX      10000
-#define WIRE_ARGS_MAX          1000
-#define WIRE_ENV_MAX           200
-#define WIRE_ENV_BYTES_MAX     32768
-#define WIRE_CONFIG_BYTES_MAX  (1024 * 1024)
+#define WIRE_BOOT_LEN         12
+#define WIRE_TOKEN_LEN        43
+#define WIRE_OFFERS_MAX       1000
+#define WIRE_ATTEMPTS_MAX     10000
+#define WIRE_ARGS_MAX         1000
+#define WIRE_ENV_MAX          200
+#define WIRE_ENV_BYTES_MAX    32768
+#define WIRE_CONFIG_BYTES_MAX (1024 * 1024)
+#define WIRE_CONFIG_DEPTH_MAX                                                                      \
+    60 /* a message nests it a few levels deeper, JSON_DEPTH_MAX in all                            \
+        */
 #define WIRE_MESSAGE_BYTES_MAX (16 * 1024 * 1024)
 
 struct wire_attempt {
@@ -25,9 +33,9 @@ struct wire_attempt {
 
 /* Agent to server. Capacity is what the agent has in all; the server counts what it gave away. */
 struct wire_poll {
-    const char *boot; /* WIRE_BOOT_LEN characters, new at each start */
-    const char *version;
-    const char *executor; /* "process" */
+    struct str boot; /* WIRE_BOOT_LEN characters, new at each start */
+    struct str version;
+    struct str executor; /* "process" */
     int64_t slots, cpus, memory_bytes, gpus;
     int64_t wait_ms;
     const struct wire_attempt *attempts; /* all that are held */
@@ -62,19 +70,44 @@ enum wire_attempt_state { WIRE_STARTING, WIRE_RUNNING, WIRE_ENDED };
 struct wire_status {
     enum wire_attempt_state state;
     time_ms at;
-    int exit_code;   /* -1: none */
-    int exit_signal; /* 0: none */
+    int exit_code;   /* EXIT_NONE */
+    int exit_signal; /* EXIT_NONE, or 0 from a process that was not killed */
     bool oom, failed_to_start, timed_out, final;
-    const char *reason;  /* or NULL; cut at 500 bytes */
-    int64_t run_time_ms; /* -1: not known */
-    int64_t console_bytes;
+    struct str reason;     /* len 0: none; sent as one line of at most 500 bytes */
+    int64_t run_time_ms;   /* -1: not known */
+    int64_t console_bytes; /* -1: not known */
 };
 
+/* The shape of an attempt token; ret_token is NUL-terminated. */
+MUST_CHECK bool wire_token_parse(struct str text, char ret_token[WIRE_TOKEN_LEN + 1]);
+
+/* Agent to server. Decoding is strict; the texts belong to `body`. ERR_INVALID, ERR_UNKNOWN_FIELD,
+ * ERR_TOO_LARGE. */
 void wire_poll_encode(const struct wire_poll *poll, struct json_writer *w);
-/* The texts live in the arena. ERR_INVALID, ERR_BAD_JSON, ERR_TOO_LARGE. */
+MUST_CHECK enum err_code wire_poll_decode(struct arena *arena, json_t *body,
+                                          struct wire_poll *ret_poll, struct err *err);
+void wire_status_encode(const struct wire_status *status, struct json_writer *w);
+MUST_CHECK enum err_code wire_status_decode(json_t *body, struct wire_status *ret_status,
+                                            struct err *err);
+
+/* Server to agent. Decoding skips what it does not know; the texts live in the arena. ERR_INVALID,
+ * ERR_BAD_JSON, ERR_BAD_UTF8, ERR_TOO_LARGE. */
+void wire_polled_encode(const struct wire_polled *polled, struct json_writer *w);
 MUST_CHECK enum err_code wire_polled_decode(struct arena *arena, struct str text,
                                             struct wire_polled *ret_polled, struct err *err);
 void wire_offer_encode(const struct wire_offer *offer, struct json_writer *w);
 MUST_CHECK enum err_code wire_offer_decode(struct arena *arena, struct str text,
                                            struct wire_offer *ret_offer, struct err *err);
-void wire_status_encode(const struct wire_status *status, struct json_writer *w);
+/* Fills argv, env, config and code from a job's spec, which names them as an offer does; other
+ * members of the spec are not looked at. */
+MUST_CHECK enum err_code wire_offer_take_spec(struct arena *arena, struct str spec,
+                                              struct wire_offer *offer, struct err *err);
+/* The answer to an accept and to a status report: the attempt's state now. */
+void wire_accepted_encode(enum attempt_state state, struct json_writer *w);
+/* ATTEMPT_STATE_COUNT: a state that only a newer server knows. */
+MUST_CHECK enum err_code wire_accepted_decode(struct str text, enum attempt_state *ret_state,
+                                              struct err *err);
+/* The answer to console text: where the next text goes. */
+void wire_appended_encode(int64_t offset, struct json_writer *w);
+MUST_CHECK enum err_code wire_appended_decode(struct str text, int64_t *ret_offset,
+                                              struct err *err);

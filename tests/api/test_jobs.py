@@ -324,3 +324,60 @@ def test_a_held_job_waits_until_it_is_released(server: Server) -> None:
     assert server.ok("POST", f"/api/v1/jobs/{job}/release")["state"] in ("queued", "offered")
     assert server.ok("POST", f"/api/v1/jobs/{job}/release")["state"] in ("queued", "offered")
     wait_for("its offer", lambda: job in [o["job"] for o in agent.poll(500)["offers"]])
+
+
+def test_every_accepted_config_fits_into_an_offer(server: Server) -> None:
+    def nested(levels: int) -> dict[str, Any]:
+        config: dict[str, Any] = {}
+        for _ in range(levels - 1):
+            config = {"a": config}
+        return config
+
+    body = {"run": make_id("r"), "spec": {"command": ["true"], "config": nested(61)}}
+    refused = server.call("PUT", f"/api/v1/projects/demo/jobs/{make_id('j')}", body)
+    assert (refused.status, refused.json["field"]) == (400, "spec.config")
+    assert "deeper than 60 levels" in refused.json["message"]
+    job = submit(server, config=nested(60), env={"A": "1=2", "B": ""})
+    offer = Agent(server).offer()
+    assert (offer["job"], offer["config"]) == (job, nested(60))
+    assert (offer["command"], offer["env"]) == (["python", "t.py"], {"A": "1=2", "B": ""})
+    assert (offer["code"], offer["timeout_s"], offer["grace_s"]) == (None, 7 * 24 * 3600, 30)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "field"),
+    [
+        ({"boot": "ABCDEFGHIJ22"}, "invalid", "boot"),
+        ({"executor": "docker"}, "invalid", "executor"),
+        ({"wait_ms": 60001}, "invalid", "wait_ms"),
+        ({"capacity": {"slots": 1, "cpus": 1, "memory_bytes": 0}}, "invalid", "capacity.gpus"),
+        ({"attempts": [{"attempt": "x", "token": "x" * 43}]}, "invalid", "attempts[0].attempt"),
+        ({"attempts": None}, "invalid", "attempts"),
+        ({"more": 1}, "unknown_field", "more"),
+    ],
+)
+def test_a_poll_that_is_wrong_is_refused_by_its_field(
+    server: Server, change: dict[str, Any], code: str, field: str
+) -> None:
+    agent = Agent(server)
+    capacity = {"slots": 1, "cpus": 1, "memory_bytes": 0, "gpus": 0}
+    body = {"boot": agent.boot, "version": "test", "wait_ms": 0, "attempts": []}
+    body = {**body, "capacity": capacity, **change}
+    refused = server.call("POST", f"/api/v1/agents/{agent.id}/poll", body, key=agent.key)
+    assert (refused.status, refused.code, refused.json["field"]) == (400, code, field)
+
+
+def test_a_report_that_is_wrong_is_refused_by_its_field(server: Server) -> None:
+    submit(server)
+    agent = Agent(server)
+    offer = agent.offer()
+    for body, code, field in [
+        ({"state": "asleep"}, "invalid", "state"),
+        ({"state": "ended", "exit_code": 256}, "invalid", "exit_code"),
+        ({"state": "ended", "reason": None}, "invalid", "reason"),
+        ({"state": "ended", "more": 1}, "unknown_field", "more"),
+    ]:
+        refused = agent.tell(offer["attempt"], offer["token"], "status", body)
+        assert (refused.status, refused.code, refused.json["field"]) == (400, code, field)
+    refused = agent.tell(offer["attempt"], "short", "accept")
+    assert (refused.status, refused.json["field"]) == (400, "Euvyra-Attempt-Token")

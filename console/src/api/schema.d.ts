@@ -1026,7 +1026,7 @@ export interface components {
             /** @description Digest of the packed folder */
             code?: string;
             git?: components["schemas"]["GitState"];
-            /** @description Merged by init() */
+            /** @description Merged by init(); nested at most 60 levels deep */
             config?: Record<string, never>;
             env?: {
                 [key: string]: string;

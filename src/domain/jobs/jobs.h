@@ -11,6 +11,7 @@
 #include "model/project.h"
 #include "sched/sched.h"
 #include "store/store_job.h"
+#include "wire/agent_messages.h"
 
 #define JOB_TIMEOUT_S_DEFAULT (7 * 24 * 3600)
 #define JOB_GRACE_S_DEFAULT   30
@@ -58,17 +59,12 @@ MUST_CHECK enum err_code jobs_schedule(struct cmd *cmd, struct err *err);
 /* Leases, offers and records that are overdue. thread: command */
 MUST_CHECK enum err_code jobs_sweep(struct cmd *cmd, struct err *err);
 
-/* What the agents say. `token` is the attempt token; a stale one is ERR_FENCED. */
-struct attempt_ref {
-    struct id id;
-    struct str token;
-};
+/* What the agents say. An attempt is named with its token; a stale one is ERR_FENCED. */
 struct job_offer {
     struct job job;
     struct attempt attempt;
-    char token[44];
+    char token[WIRE_TOKEN_LEN + 1];
     struct key_text key;
-    struct str code; /* digest or {0} */
 };
 struct agent_poll_answer {
     struct job_offer *offers;
@@ -77,28 +73,19 @@ struct agent_poll_answer {
     size_t stop_count, fenced_count;
 };
 MUST_CHECK enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent,
-                                         const struct attempt_ref *held, size_t held_count,
+                                         const struct wire_attempt *held, size_t held_count,
                                          struct agent_poll_answer *ret_answer, struct err *err);
-MUST_CHECK enum err_code jobs_attempt_accept(struct cmd *cmd, const struct attempt_ref *ref,
+MUST_CHECK enum err_code jobs_attempt_accept(struct cmd *cmd, const struct wire_attempt *ref,
                                              struct attempt *ret_attempt, struct err *err);
-struct attempt_report {
-    enum job_event_kind kind;   /* JOB_EVENT_STARTING, _RUNNING or _ENDED */
-    time_ms at;                 /* TIME_NONE: now */
-    int exit_code, exit_signal; /* EXIT_NONE */
-    bool oom, failed_to_start, timed_out, final;
-    int64_t run_time_ms;   /* -1: not said */
-    int64_t console_bytes; /* -1: not said */
-    struct str reason;
-};
-MUST_CHECK enum err_code jobs_attempt_status(struct cmd *cmd, const struct attempt_ref *ref,
-                                             const struct attempt_report *report,
+MUST_CHECK enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *ref,
+                                             const struct wire_status *status,
                                              struct attempt *ret_attempt, struct err *err);
 /* ERR_OFFSET with the right offset in *ret_offset. */
-MUST_CHECK enum err_code jobs_attempt_console(struct cmd *cmd, const struct attempt_ref *ref,
+MUST_CHECK enum err_code jobs_attempt_console(struct cmd *cmd, const struct wire_attempt *ref,
                                               int64_t offset, struct str text, int64_t *ret_offset,
                                               struct err *err);
 /* Checks agent and token; for reads. */
-MUST_CHECK enum err_code jobs_attempt_require(struct cmd *cmd, const struct attempt_ref *ref,
+MUST_CHECK enum err_code jobs_attempt_require(struct cmd *cmd, const struct wire_attempt *ref,
                                               struct attempt *ret_attempt, struct job *ret_job,
                                               struct err *err);
 /* The member `name` of a job's spec as JSON text; {0} when absent. */

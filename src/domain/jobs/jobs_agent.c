@@ -12,20 +12,20 @@
 #define MISSING_AFTER_MS  60000
 #define KEY_SLACK_S       900
 
-static enum err_code fenced(const struct attempt_ref *ref, struct err *err)
+static enum err_code fenced(const struct wire_attempt *ref, struct err *err)
 {
     return err_set(err, ERR_FENCED, "attempt %s is not yours any more", ref->id.text);
 }
 
-static bool token_fits(const struct attempt *attempt, struct str token)
+static bool token_fits(const struct attempt *attempt, const struct wire_attempt *ref)
 {
     uint8_t hash[HASH_BYTES];
 
-    sha256(token.data, token.len, hash);
+    sha256(ref->token, WIRE_TOKEN_LEN, hash);
     return bytes_equal_const(hash, attempt->token_hash, HASH_BYTES);
 }
 
-enum err_code jobs_attempt_require(struct cmd *cmd, const struct attempt_ref *ref,
+enum err_code jobs_attempt_require(struct cmd *cmd, const struct wire_attempt *ref,
                                    struct attempt *ret_attempt, struct job *ret_job,
                                    struct err *err)
 {
@@ -35,7 +35,7 @@ enum err_code jobs_attempt_require(struct cmd *cmd, const struct attempt_ref *re
     if (attempt.agent.v != cmd->who->agent.v)
         return err_set(err, ERR_NOT_FOUND, "attempt %s not found", ref->id.text);
     TRY(store_job_by_id(cmd->store, attempt.job, cmd->arena, ret_job, err));
-    if (!token_fits(&attempt, ref->token) || attempt.state == ATTEMPT_LOST ||
+    if (!token_fits(&attempt, ref) || attempt.state == ATTEMPT_LOST ||
         attempt.id.v != ret_job->attempt.v)
         return fenced(ref, err);
     *ret_attempt = attempt;
@@ -58,11 +58,11 @@ static enum err_code make_offer(struct cmd *cmd, struct attempt *attempt,
 }
 
 /* Whether the agent names this attempt, with the right token. */
-static bool holds(const struct attempt_ref *held, size_t count, const struct attempt *attempt)
+static bool holds(const struct wire_attempt *held, size_t count, const struct attempt *attempt)
 {
     for (size_t i = 0; i < count; i++)
         if (memcmp(held[i].id.text, attempt->public_id.text, ID_BYTES) == 0)
-            return token_fits(attempt, held[i].token);
+            return token_fits(attempt, &held[i]);
     return false;
 }
 
@@ -97,7 +97,7 @@ static enum err_code poll_one(struct cmd *cmd, struct attempt *attempt, bool hel
     return OK;
 }
 
-enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct attempt_ref *held,
+enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct wire_attempt *held,
                               size_t held_count, struct agent_poll_answer *ret_answer,
                               struct err *err)
 {
@@ -123,7 +123,7 @@ enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct
     return OK;
 }
 
-enum err_code jobs_attempt_accept(struct cmd *cmd, const struct attempt_ref *ref,
+enum err_code jobs_attempt_accept(struct cmd *cmd, const struct wire_attempt *ref,
                                   struct attempt *ret_attempt, struct err *err)
 {
     struct job_event event = {.kind = JOB_EVENT_ACCEPTED, .at = cmd->now};
@@ -138,19 +138,19 @@ enum err_code jobs_attempt_accept(struct cmd *cmd, const struct attempt_ref *ref
 }
 
 static enum err_code report_end(struct cmd *cmd, struct job *job, struct attempt *attempt,
-                                const struct attempt_report *report, struct err *err)
+                                const struct wire_status *status, struct err *err)
 {
-    time_ms at = report->at == TIME_NONE ? cmd->now : report->at;
+    time_ms at = status->at == TIME_NONE ? cmd->now : status->at;
     struct job_event event = {
         .kind = JOB_EVENT_ENDED,
         .at = at,
-        .exit_code = report->exit_code,
-        .exit_signal = report->exit_signal,
-        .oom = report->oom,
-        .failed_to_start = report->failed_to_start,
-        .timed_out = report->timed_out,
-        .run_time_ms = report->run_time_ms,
-        .reason = report->reason,
+        .exit_code = status->exit_code,
+        .exit_signal = status->exit_signal,
+        .oom = status->oom,
+        .failed_to_start = status->failed_to_start,
+        .timed_out = status->timed_out,
+        .run_time_ms = status->run_time_ms,
+        .reason = status->reason,
     };
 
     if (event.run_time_ms < 0)
@@ -161,28 +161,31 @@ static enum err_code report_end(struct cmd *cmd, struct job *job, struct attempt
     return jobs__happen(cmd, job, attempt, &event, err);
 }
 
-enum err_code jobs_attempt_status(struct cmd *cmd, const struct attempt_ref *ref,
-                                  const struct attempt_report *report, struct attempt *ret_attempt,
+enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *ref,
+                                  const struct wire_status *status, struct attempt *ret_attempt,
                                   struct err *err)
 {
-    struct job_event event = {.kind = report->kind, .at = report->at};
+    static const enum job_event_kind kinds[] = {[WIRE_STARTING] = JOB_EVENT_STARTING,
+                                                [WIRE_RUNNING] = JOB_EVENT_RUNNING,
+                                                [WIRE_ENDED] = JOB_EVENT_ENDED};
+    struct job_event event = {.kind = kinds[status->state], .at = status->at};
     struct job job;
 
     TRY(jobs_attempt_require(cmd, ref, ret_attempt, &job, err));
-    if (report->kind == JOB_EVENT_ENDED) {
+    if (event.kind == JOB_EVENT_ENDED) {
         if (!attempt_state_ended(ret_attempt->state))
-            TRY(report_end(cmd, &job, ret_attempt, report, err));
-        if (!report->final || ret_attempt->final)
+            TRY(report_end(cmd, &job, ret_attempt, status, err));
+        if (!status->final || ret_attempt->final)
             return OK;
         event = (struct job_event){.kind = JOB_EVENT_FINAL, .at = cmd->now};
         return jobs__happen(cmd, &job, ret_attempt, &event, err);
     }
-    if (!job_event_is_legal(job.state, report->kind))
+    if (!job_event_is_legal(job.state, event.kind))
         return OK; /* late or repeated: the first said it */
     return jobs__happen(cmd, &job, ret_attempt, &event, err);
 }
 
-enum err_code jobs_attempt_console(struct cmd *cmd, const struct attempt_ref *ref, int64_t offset,
+enum err_code jobs_attempt_console(struct cmd *cmd, const struct wire_attempt *ref, int64_t offset,
                                    struct str text, int64_t *ret_offset, struct err *err)
 {
     struct attempt attempt;

@@ -420,33 +420,34 @@ static void send_zeros(int fd, size_t len)
     }
 }
 
+static void a_large_body_is_refused(struct buf *answer)
+{
+    static const char head[] = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 17000000\r\n"
+                               "Connection: close\r\n\r\n";
+    int fd = dial();
+
+    buf_clear(answer);
+    send_bytes(fd, head, sizeof(head) - 1);
+    send_zeros(fd, 17000000);
+    receive(fd, NULL, answer);
+    assert_answer(answer->data, "413");
+    close(fd);
+}
+
 static void a_17_mb_body_is_answered_413_and_not_kept(void **state)
 {
     struct buf answer;
-    int fd = dial();
-    static const char head[] = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 17000000\r\n"
-                               "Connection: close\r\n\r\n";
 
     (void)state;
     buf_init(&answer, 1 << 20);
-    send_bytes(fd, head, sizeof(head) - 1);
-    send_zeros(fd, 17000000);
-    receive(fd, NULL, &answer);
-    assert_answer(answer.data, "413");
+    a_large_body_is_refused(&answer);
     assert_non_null(strstr(answer.data, "\"too_large\""));
-    close(fd);
-    buf_clear(&answer);
+    buf_release(&answer);
 
     /* A client that asks first is told before it sends. */
-    fd = dial();
-    static const char asks[] = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 17000000\r\n"
-                               "Expect: 100-continue\r\n\r\n";
-
-    send_bytes(fd, asks, sizeof(asks) - 1);
-    receive(fd, NULL, &answer);
-    assert_answer(answer.data, "413");
-    close(fd);
-    buf_release(&answer);
+    assert_answer(exchange_text("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 17000000\r\n"
+                                "Expect: 100-continue\r\n\r\n"),
+                  "413");
     assert_answer(exchange_text("POST /a HTTP/1.1\r\nHost: x\r\n"
                                 "Content-Length: 17000000000\r\n\r\n"),
                   "413");
@@ -500,24 +501,14 @@ static void a_chunked_body_past_the_limit_is_413_and_an_endless_one_is_cut(void 
 static void the_janitor_looks_on_while_bodies_are_thrown_away(void **state)
 {
     struct http_server_options options = app_options();
-    static const char head[] = "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n"
-                               "Connection: close\r\n\r\n";
     struct buf answer;
 
     (void)state;
     options.body_deadline_ms = 1000;
     app_start(options);
     buf_init(&answer, 1 << 20);
-    for (int i = 0; i < 12; i++) {
-        int fd = dial();
-
-        send_bytes(fd, head, sizeof(head) - 1);
-        send_zeros(fd, 30000000);
-        buf_clear(&answer);
-        receive(fd, NULL, &answer);
-        assert_answer(answer.data, "413");
-        close(fd);
-    }
+    for (int i = 0; i < 20; i++)
+        a_large_body_is_refused(&answer);
     buf_release(&answer);
     app_stop();
 }

@@ -20,8 +20,9 @@ struct agent_options {
     const char *program;  /* this program, absolute */
     const char *euvyra;   /* the command line beside it, or NULL */
     const char *version;
-    int64_t slots; /* jobs at once; 0: one for each CPU */
-    bool set_user; /* jobs run as this user */
+    int64_t console_bytes_max; /* of console text an attempt keeps here; see ports/executor.h */
+    int64_t slots;             /* jobs at once; 0: one for each CPU */
+    bool set_user;             /* jobs run as this user */
     uid_t uid;
     gid_t gid;
     const char *user_name, *user_home; /* of the jobs; NULL: ours */

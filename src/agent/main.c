@@ -22,11 +22,13 @@
 #define PRODUCT        "euvyra-agent/" EUVYRA_VERSION
 #define KEY_FILE_BYTES 4096
 #define SLOTS_MAX      10000
+#define CONSOLE_MB     1024
+#define CONSOLE_MB_MAX (1024 * 1024)
 
 extern char **environ;
 
 struct arguments {
-    const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level;
+    const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level, *console_mb;
     bool allow_root, help, version;
 };
 
@@ -41,6 +43,8 @@ static const char usage[] =
     "  --name NAME       refuse to start when the key is another agent's\n"
     "  --target TARGET   refuse to start when the agent is at another target\n"
     "  --slots N         jobs at once; default one for each CPU\n"
+    "  --console-mb N    keep N MiB of an attempt's console text, leave out what follows;\n"
+    "                    default 1024\n"
     "  --job-user USER   run jobs as this user (needs root)\n"
     "  --allow-root      run jobs as root\n"
     "  --log-level LEVEL debug, info, warn or error; default info\n"
@@ -60,12 +64,19 @@ static int fail(const struct err *err)
 static enum err_code parse(int argc, char **argv, struct arguments *a, struct err *err)
 {
     static const struct option options[] = {
-        {"server", required_argument, NULL, 's'},   {"key-file", required_argument, NULL, 'k'},
-        {"dir", required_argument, NULL, 'd'},      {"name", required_argument, NULL, 'n'},
-        {"target", required_argument, NULL, 't'},   {"slots", required_argument, NULL, 'S'},
-        {"job-user", required_argument, NULL, 'u'}, {"log-level", required_argument, NULL, 'l'},
-        {"allow-root", no_argument, NULL, 'r'},     {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},        {0},
+        {"server", required_argument, NULL, 's'},
+        {"key-file", required_argument, NULL, 'k'},
+        {"dir", required_argument, NULL, 'd'},
+        {"name", required_argument, NULL, 'n'},
+        {"target", required_argument, NULL, 't'},
+        {"slots", required_argument, NULL, 'S'},
+        {"job-user", required_argument, NULL, 'u'},
+        {"log-level", required_argument, NULL, 'l'},
+        {"allow-root", no_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},
+        {"console-mb", required_argument, NULL, 'c'},
+        {0},
     };
     int c;
 
@@ -80,6 +91,7 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         case 'S': a->slots = optarg; break;
         case 'u': a->job_user = optarg; break;
         case 'l': a->log_level = optarg; break;
+        case 'c': a->console_mb = optarg; break;
         case 'r': a->allow_root = true; break;
         case 'h': a->help = true; break;
         case 'v': a->version = true; break;
@@ -153,7 +165,7 @@ static enum err_code take_key(const char *path, char ret_key[KEY_TEXT_BYTES], st
 static enum err_code take_options(const struct arguments *a, struct agent_options *o,
                                   struct err *err)
 {
-    int64_t slots = 0;
+    int64_t slots = 0, console_mb = CONSOLE_MB;
 
     if (!a->server || !a->key_file || !a->dir) {
         (void)err_set(err, ERR_INVALID, "%s is missing",
@@ -166,6 +178,10 @@ static enum err_code take_options(const struct arguments *a, struct agent_option
     if (a->slots && (!str_to_i64(str_from(a->slots), &slots) || slots < 1 || slots > SLOTS_MAX))
         return err_set(err, ERR_INVALID, "--slots is a number from 1 to %d, not \"%.20s\"",
                        SLOTS_MAX, a->slots);
+    if (a->console_mb && (!str_to_i64(str_from(a->console_mb), &console_mb) || console_mb < 1 ||
+                          console_mb > CONSOLE_MB_MAX))
+        return err_set(err, ERR_INVALID, "--console-mb is a number from 1 to %d, not \"%.20s\"",
+                       CONSOLE_MB_MAX, a->console_mb);
     if (a->log_level)
         TRY(take_level(a->log_level, err));
     o->server = a->server;
@@ -173,6 +189,7 @@ static enum err_code take_options(const struct arguments *a, struct agent_option
     o->target = a->target;
     o->dir = a->dir;
     o->slots = slots;
+    o->console_bytes_max = console_mb * 1024 * 1024;
     return take_user(a, o, err);
 }
 

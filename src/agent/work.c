@@ -17,7 +17,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define OFFER_BYTES_MAX (2 * WIRE_MESSAGE_BYTES_MAX)
@@ -199,17 +198,8 @@ static void obey(struct work *work, const struct executor_look *look)
         log_error("attempt.signal", "attempt", id->text, "error", err.text);
 }
 
-static int64_t console_bytes(const struct work *work)
-{
-    char path[WORK_PATH_BYTES + 16];
-    struct stat info;
-
-    (void)snprintf(path, sizeof(path), "%s/console", work->folder);
-    return stat(path, &info) == 0 ? info.st_size : 0;
-}
-
 /* Sends the next piece of console text. True when something went. */
-static bool send_console(struct work *work)
+static bool send_console(struct work *work, int64_t console_bytes)
 {
     char path[WORK_PATH_BYTES + 16];
     struct err err = {0};
@@ -219,10 +209,11 @@ static bool send_console(struct work *work)
 
     CLEANUP(file_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     char *piece = mem_alloc(CONSOLE_BYTES);
+    int64_t want = MIN(console_bytes - work->console_offset, CONSOLE_BYTES);
     bool sent = false;
 
-    if (fd >= 0)
-        got = pread(fd, piece, CONSOLE_BYTES, (off_t)work->console_offset);
+    if (fd >= 0 && want > 0)
+        got = pread(fd, piece, (size_t)want, (off_t)work->console_offset);
     if (got > 0)
         sent = settle(
             work,
@@ -232,7 +223,7 @@ static bool send_console(struct work *work)
     return sent;
 }
 
-static struct wire_status ended_status(const struct work *work, const struct executor_look *look)
+static struct wire_status ended_status(const struct executor_look *look)
 {
     struct wire_status status = status_of(WIRE_ENDED, look->ended_at);
 
@@ -243,7 +234,7 @@ static struct wire_status ended_status(const struct work *work, const struct exe
     status.timed_out = look->timed_out;
     status.reason = str_from(look->reason);
     status.run_time_ms = look->run_time_ms;
-    status.console_bytes = console_bytes(work);
+    status.console_bytes = look->console_bytes;
     return status;
 }
 
@@ -272,7 +263,7 @@ static bool upload_record(struct work *work)
 /* After the end: say so, send the rest, close. True when everything is acknowledged. */
 static bool close_step(struct work *work, const struct executor_look *look)
 {
-    struct wire_status status = ended_status(work, look);
+    struct wire_status status = ended_status(look);
 
     if (work->ended_ms == 0)
         work->ended_ms = clock_mono_ms();
@@ -282,7 +273,7 @@ static bool close_step(struct work *work, const struct executor_look *look)
     }
     if (work->console_offset < status.console_bytes &&
         clock_mono_ms() - work->ended_ms < RECORD_MS_MAX) {
-        (void)send_console(work);
+        (void)send_console(work, status.console_bytes);
         return false;
     }
     if (!work->uploaded) {
@@ -307,7 +298,7 @@ static bool live_step(struct work *work, const struct executor_look *look)
         work->told_running = tell(work, &status, "running");
         return true;
     }
-    return send_console(work);
+    return send_console(work, look->console_bytes);
 }
 
 /* Kills, waits, forgets. */

@@ -195,6 +195,7 @@ static enum err_code start_process(const struct work_env *env, const struct wire
                                  .timeout_s = offer->timeout_s,
                                  .grace_s = offer->grace_s,
                                  .memory_bytes = offer->memory_bytes,
+                                 .console_bytes_max = options->console_bytes_max,
                                  .gpus = offer->gpus};
 
     path_join(key, folder, "key");

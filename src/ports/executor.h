@@ -8,7 +8,8 @@
 #include "base/id.h"
 #include "base/timeval.h"
 
-#define EXECUTOR_REASON_BYTES 256
+#define EXECUTOR_REASON_BYTES      256
+#define EXECUTOR_CONSOLE_BYTES_MIN (1024 * 1024)
 
 struct executor_spec {
     struct id attempt;
@@ -18,7 +19,10 @@ struct executor_spec {
     int64_t timeout_s;       /* then it is ended like a stop, and `timed_out` */
     int64_t grace_s;         /* between SIGTERM and SIGKILL */
     int64_t memory_bytes;    /* 0: no limit */
-    int64_t gpus;            /* ERR_UNPROCESSABLE where they cannot be isolated */
+    /* Console text beyond this is left out, and the text says so; 0: no limit, else at least
+     * EXECUTOR_CONSOLE_BYTES_MIN. */
+    int64_t console_bytes_max;
+    int64_t gpus; /* ERR_UNPROCESSABLE where they cannot be isolated */
 };
 
 enum executor_phase {
@@ -32,6 +36,7 @@ struct executor_look {
     enum executor_phase phase;
     time_ms started_at, ended_at; /* TIME_NONE */
     int64_t run_time_ms;          /* -1: not known */
+    int64_t console_bytes;        /* of the file `console`, so far: no more of it may be read */
     int exit_code;                /* -1: none */
     int exit_signal;              /* 0: none */
     bool oom;                     /* the kernel killed it for memory: cgroup evidence only */

@@ -269,3 +269,62 @@ def test_code_that_is_no_archive_fails_the_job_with_a_reason(server: Server, age
     shown = wait_closed(server, job)
     assert shown["state"] == "failed"
     assert "the code cannot be unpacked" in shown["reason"]
+
+
+CHATTY = """
+import os, sys, time
+line = b"0123456789abcdef" * 63 + b"0123456789abcd\\n\\n"  # 1024 bytes
+for _ in range(5 * 1024):
+    os.write(1, line)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+os.write(1, b"the end")
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_console_text_beyond_the_limit_is_left_out_and_the_job_goes_on(
+    server: Server, tmp_path: Path, killed: bool
+) -> None:
+    go, mb = tmp_path / "go", 1024 * 1024
+    with Agent(server, tmp_path / "agent") as agent:
+        agent.kill(signal.SIGTERM)
+        agent.start("--console-mb", "1")
+        job, run = submit(server, ["python3", "-c", CHATTY, str(go)])
+        (folder,) = wait_for("the attempt", agent.attempts)
+        file = folder / "console"
+        wait_for("the text", lambda: file.exists() and file.stat().st_size == 5 * mb)
+        wait_for("the disk to get it back", lambda: file.stat().st_blocks * 512 < mb + 65536)
+        agent.kill()  # the next one has another limit; the attempt keeps its own
+        agent.start("--console-mb", "3")
+        if killed:
+            pid = json.loads((folder / "supervisor.json").read_text())["pid"]
+            os.kill(pid, signal.SIGKILL)
+        else:
+            go.touch()
+        shown = wait_closed(server, job)
+    assert shown["state"] == ("failed" if killed else "succeeded")
+    parts = (f"limit={mb}", f"offset={mb}&limit={mb}")
+    text = b"".join(server.send("GET", f"/api/v1/runs/{run}/console?{p}").body for p in parts)
+    left_out = 4 * mb + (0 if killed else len("the end"))
+    assert text[:mb] == (b"0123456789abcdef" * 63 + b"0123456789abcd\n\n") * 1024
+    assert text[mb:].decode() == (
+        f"\neuvyra-agent: console text is kept up to {mb} bytes; "
+        f"the {left_out} bytes after that were left out\n"
+    )
+
+
+def test_a_console_limit_that_is_none_is_refused(tmp_path: Path) -> None:
+    for wrong in ("0", "-1", "1.5", "1G", "9999999"):
+        done = subprocess.run(
+            [
+                *(BUILD / "euvyra-agent", "--server", "http://127.0.0.1:9"),
+                *("--key-file", "/dev/null", "--dir", tmp_path / "agent", "--allow-root"),
+                *("--console-mb", wrong),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert f'--console-mb is a number from 1 to 1048576, not "{wrong}"' in done.stderr

@@ -93,6 +93,7 @@ enum err_code attempt_spec_write(const char *folder, const struct executor_spec 
     put_i64(&w, "timeout_s", spec->timeout_s);
     put_i64(&w, "grace_s", spec->grace_s);
     put_i64(&w, "memory_bytes", spec->memory_bytes);
+    put_i64(&w, "console_bytes_max", spec->console_bytes_max);
     put_bool(&w, "set_user", user->set);
     put_i64(&w, "uid", (int64_t)user->uid);
     put_i64(&w, "gid", (int64_t)user->gid);
@@ -138,6 +139,7 @@ enum err_code attempt_spec_read(struct arena *arena, const char *folder,
     json_take_i64(&r, "timeout_s", 1, NUMBER_MAX, &spec.timeout_s);
     json_take_i64(&r, "grace_s", 0, NUMBER_MAX, &spec.grace_s);
     json_take_i64(&r, "memory_bytes", 0, NUMBER_MAX, &spec.memory_bytes);
+    json_take_i64_opt(&r, "console_bytes_max", 0, NUMBER_MAX, &spec.console_bytes_max);
     json_take_bool_opt(&r, "set_user", &set_user);
     json_take_i64(&r, "uid", 0, UINT32_MAX, &uid);
     json_take_i64(&r, "gid", 0, UINT32_MAX, &gid);

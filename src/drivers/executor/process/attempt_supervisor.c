@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "drivers/executor/process/attempt_cgroup.h"
+#include "drivers/executor/process/attempt_console.h"
 #include "drivers/executor/process/attempt_files.h"
 #include "drivers/executor/process/proc_scan.h"
 #include "sys/clock.h"
@@ -32,7 +33,8 @@ struct supervisor {
     struct process job;
     struct process_end end;
     struct executor_look look;
-    int signal_fd, console_fd;
+    struct attempt_console console;
+    int signal_fd;
     bool job_ended, killed_by_us;
     bool stopping;
     int64_t started_ms, kill_at_ms;
@@ -40,15 +42,10 @@ struct supervisor {
 
 static enum err_code open_console(struct supervisor *s, struct err *err)
 {
-    char path[ATTEMPT_PATH_BYTES];
-
-    attempt_path(s->folder, "console", path);
-    s->console_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (s->console_fd < 0)
-        return err_set_errno(err, ERR_IO, errno, "cannot open %s", path);
+    TRY(attempt_console_open(&s->console, s->folder, s->spec.console_bytes_max, err));
     /* Programs that open /dev/stdout need to own it. */
-    if (s->user.set && fchown(s->console_fd, s->user.uid, s->user.gid) != 0)
-        return err_set_errno(err, ERR_IO, errno, "cannot give %s to the job", path);
+    if (s->user.set && fchown(s->console.fd, s->user.uid, s->user.gid) != 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot give the console to the job");
     return OK;
 }
 
@@ -69,7 +66,7 @@ static enum err_code start_job(struct supervisor *s, struct err *err)
     char path[ATTEMPT_PATH_BYTES];
 
     TRY(open_console(s, err));
-    options.stdout_fd = options.stderr_fd = s->console_fd;
+    options.stdout_fd = options.stderr_fd = s->console.fd;
     attempt_cgroup_make(&s->spec.attempt, s->spec.memory_bytes, &s->group);
     if (s->group.made) {
         options.cgroup_procs = s->group.procs;
@@ -142,7 +139,8 @@ static void watch_job(struct supervisor *s)
             s->look.timed_out = true;
             stop_job(s);
         }
-        next_ms = MAX(MIN(next_ms - now_ms, 60 * TICK_MS), 0);
+        attempt_console_trim(&s->console);
+        next_ms = MAX(MIN(next_ms - now_ms, s->spec.console_bytes_max ? TICK_MS : 60 * TICK_MS), 0);
         signal_number = signals_wait(s->signal_fd, next_ms);
         if (signal_number == SIGTERM || signal_number == SIGINT)
             obey_requests(s);
@@ -161,6 +159,7 @@ static void end_orphans(struct supervisor *s)
         int64_t passed_ms = clock_mono_ms() - begin_ms;
 
         reap(s);
+        attempt_console_trim(&s->console);
         if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
             return;
         if (passed_ms > ORPHAN_GRACE_MS + ORPHAN_KILL_MS) {
@@ -222,6 +221,7 @@ static enum err_code supervise(struct supervisor *s, struct err *err)
     }
     watch_job(s);
     end_orphans(s);
+    attempt_console_finish(&s->console);
     judge(s);
 write:
     attempt_cgroup_remove(&s->group);
@@ -235,7 +235,7 @@ int attempt_supervise(const char *folder, int lock_fd)
     struct supervisor s = {
         .folder = folder,
         .signal_fd = -1,
-        .console_fd = -1,
+        .console = {.fd = -1},
         .look = {
             .started_at = TIME_NONE, .ended_at = TIME_NONE, .run_time_ms = -1, .exit_code = -1}};
     struct err err = {0};
@@ -248,7 +248,7 @@ int attempt_supervise(const char *folder, int lock_fd)
     if (code != OK)
         log_error("attempt.supervisor", "folder", folder, "error", err.text);
     file_close(&s.signal_fd);
-    file_close(&s.console_fd);
+    attempt_console_close(&s.console);
     arena_release(&s.arena);
     return code == OK ? 0 : 1;
 }

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "drivers/executor/process/attempt_cgroup.h"
+#include "drivers/executor/process/attempt_console.h"
 #include "drivers/executor/process/attempt_files.h"
 #include "drivers/executor/process/proc_scan.h"
 #include "sys/clock.h"
@@ -130,6 +131,23 @@ static void clear_group(const char *folder)
     attempt_cgroup_remove(&group);
 }
 
+/* The line that the supervisor could not write any more. */
+static void finish_console(const char *folder)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct attempt_console console = {.fd = -1};
+    struct executor_spec spec;
+    struct attempt_user user;
+    char path[ATTEMPT_PATH_BYTES];
+
+    attempt_path(folder, "console", path);
+    if (!file_exists(path) || attempt_spec_read(&arena, folder, &spec, &user, NULL) != OK ||
+        attempt_console_open(&console, folder, spec.console_bytes_max, NULL) != OK)
+        return; /* it has none, or cannot be read: the attempt's end matters more */
+    attempt_console_finish(&console);
+    attempt_console_close(&console);
+}
+
 /* The supervisor was killed: with it went the job (death signal); what else it had is ended here.
  */
 static enum err_code bury(const char *folder, const struct id *attempt,
@@ -146,6 +164,7 @@ static enum err_code bury(const char *folder, const struct id *attempt,
     for (int i = 0; i < KILL_ROUNDS && proc_signal_attempt(attempt, SIGKILL) > 0; i++)
         (void)poll(NULL, 0, KILL_ROUND_MS);
     clear_group(folder);
+    finish_console(folder);
     if (attempt_process_read(folder, "started.json", &job, &look.started_at, NULL) == OK &&
         look.started_at != TIME_NONE)
         look.run_time_ms = MAX(look.ended_at - look.started_at, 0);
@@ -166,10 +185,9 @@ static void reap_supervisor(const char *folder)
         (void)waitpid(supervisor.pid, NULL, WNOHANG); /* of an earlier agent: not our child */
 }
 
-static enum err_code executor_look(void *ctx, const struct id *attempt,
-                                   struct executor_look *ret_look, struct err *err)
+static enum err_code look_into(const struct process_executor *executor, const struct id *attempt,
+                               struct executor_look *ret_look, struct err *err)
 {
-    struct process_executor *executor = ctx;
     struct executor_look look = {
         .started_at = TIME_NONE, .ended_at = TIME_NONE, .run_time_ms = -1, .exit_code = -1};
     char folder[ATTEMPT_PATH_BYTES], path[ATTEMPT_PATH_BYTES];
@@ -199,6 +217,23 @@ static enum err_code executor_look(void *ctx, const struct id *attempt,
     if (!attempt_file_exists(folder, "supervisor.json"))
         return OK; /* the agent ended between lock and start: it never ran */
     return bury(folder, attempt, ret_look, err);
+}
+
+static enum err_code executor_look(void *ctx, const struct id *attempt,
+                                   struct executor_look *ret_look, struct err *err)
+{
+    struct process_executor *executor = ctx;
+    char folder[ATTEMPT_PATH_BYTES], path[ATTEMPT_PATH_BYTES];
+    struct stat info;
+
+    TRY(look_into(executor, attempt, ret_look, err));
+    folder_of(executor, attempt, folder);
+    attempt_path(folder, "console", path);
+    if (ret_look->phase != EXECUTOR_ENDED)
+        ret_look->console_bytes = attempt_console_bytes(folder);
+    else
+        ret_look->console_bytes = stat(path, &info) == 0 ? info.st_size : 0;
+    return OK;
 }
 
 static enum err_code ask(struct process_executor *executor, const struct id *attempt,

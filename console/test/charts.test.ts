@@ -4,11 +4,14 @@ import { Crosshair } from '../src/charts/core/crosshair'
 import {
   countNonpositive,
   nearest,
+  nearestTo,
   padRange,
   rangeOf,
   sectionsOf,
   seriesFrom,
   smooth,
+  stepFrom,
+  timeSteps,
 } from '../src/charts/core/series'
 
 const floats = (...values: number[]): Float64Array => Float64Array.from(values)
@@ -93,5 +96,66 @@ describe('crosshair', () => {
     stop()
     crosshair.move(2, chart)
     expect(heard).toEqual([1, null])
+  })
+})
+
+describe('walking along a line', () => {
+  const x = floats(0, 10, 20, 30, 40)
+  const all = { min: 0, max: 40 }
+
+  it('goes to the neighbours and stops at the ends', () => {
+    expect(stepFrom(x, 11, 1, all)).toBe(20)
+    expect(stepFrom(x, 11, -1, all)).toBe(0)
+    expect(stepFrom(x, 30, 10, all)).toBe(40)
+    expect(stepFrom(x, 30, -Number.MAX_SAFE_INTEGER, all)).toBe(0)
+  })
+
+  it('begins at an end, stays in what is shown, and knows that nothing is there', () => {
+    expect(stepFrom(x, null, 1, all)).toBe(0)
+    expect(stepFrom(x, null, -1, all)).toBe(40)
+    expect(stepFrom(x, null, 0, all)).toBe(0)
+    expect(stepFrom(x, null, Number.MAX_SAFE_INTEGER, all)).toBe(40)
+    expect(stepFrom(x, 30, 1, { min: 5, max: 35 })).toBe(30)
+    expect(stepFrom(x, 10, -1, { min: 5, max: 35 })).toBe(10)
+    expect(stepFrom(floats(), null, 1, all)).toBeNull()
+  })
+})
+
+it('the line that is pointed at is the nearest within reach; what is no number never is', () => {
+  expect(nearestTo([10, 50, 90], 55, 40)).toBe(1)
+  expect(nearestTo([10, 50, 90], 200, 40)).toBe(-1)
+  expect(nearestTo([Number.NaN, 50], 49, 40)).toBe(1)
+  expect(nearestTo([], 0, 40)).toBe(-1)
+})
+
+it('ticks of time grow, and are such as clocks show', () => {
+  expect(timeSteps.every((step, i) => i === 0 || step > (timeSteps[i - 1] ?? 0))).toBe(true)
+  expect(timeSteps).toContain(900_000)
+})
+
+describe('the pin', () => {
+  it('stays while the pointer goes on, and goes with its chart', () => {
+    const crosshair = new Crosshair()
+    const [a, b] = [{}, {}]
+    crosshair.move(3, a)
+    crosshair.pin(3, a)
+    crosshair.move(7, b)
+    expect(crosshair.now).toEqual({ x: 7, source: b, pin: 3, pinned: a })
+    crosshair.leave(b)
+    expect(crosshair.now.x).toBeNull()
+    expect(crosshair.now.pin).toBe(3)
+    crosshair.leave(a)
+    expect(crosshair.now.pinned).toBeNull()
+  })
+
+  it('is one: pinning elsewhere moves it, and each change is told once', () => {
+    const crosshair = new Crosshair()
+    const told: (number | null)[] = []
+    crosshair.watch((cursor) => told.push(cursor.pin))
+    crosshair.pin(1, {})
+    crosshair.pin(2, {})
+    crosshair.unpin()
+    crosshair.unpin()
+    expect(told).toEqual([1, 2, null])
   })
 })

@@ -33,6 +33,8 @@ const GROUPS: { title: Key; keys: [string, Key][] }[] = [
       ['z', 'shortcuts.reset'],
       ['l', 'shortcuts.log_axis'],
       [', .', 'shortcuts.smoothing'],
+      ['← → ↑ ↓', 'shortcuts.walk'],
+      ['Enter Esc', 'shortcuts.pin'],
     ],
   },
 ]

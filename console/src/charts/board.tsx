@@ -1,7 +1,8 @@
-import { type ReactElement, useMemo, useRef, useState } from 'react'
+import { type ReactElement, useEffect, useMemo, useRef, useState } from 'react'
 import type { Metric } from '../api/client'
 import { type MetricKind, useMetrics, type XAxis } from '../api/queries'
 import { t } from '../base/i18n'
+import { bindKeys } from '../base/keys'
 import { Chart, type ChartRun, type ChartSettings } from './chart'
 import { Crosshair } from './core/crosshair'
 import { type Range, sectionsOf } from './core/series'
@@ -35,6 +36,7 @@ function Panel(props: PanelProps): ReactElement {
   const dark = parts.useDark()
   const [asTable, setAsTable] = useState(false)
   const [full, setFull] = useState(false)
+  useEffect(() => (full ? bindKeys({ Escape: () => setFull(false) }) : undefined), [full])
   const allRuns = useMemo(() => props.runs.map((run) => run.id), [props.runs])
   const Button = parts.IconButton
   return (
@@ -42,7 +44,6 @@ function Panel(props: PanelProps): ReactElement {
       className={`panel ${full ? 'panel-full' : ''}`}
       ref={frame}
       aria-label={props.metric.name}
-      onKeyDown={(event) => event.key === 'Escape' && setFull(false)}
     >
       <header className="panel-head">
         <h3 title={props.metric.name}>{props.metric.name}</h3>
@@ -80,6 +81,7 @@ function Panel(props: PanelProps): ReactElement {
           seen={seen}
           asTable={asTable}
           size={size}
+          parts={parts}
         />
       </div>
     </section>
@@ -115,11 +117,22 @@ function Section(
   )
 }
 
+/** While something is pinned, Escape takes the pin off, wherever the focus is. */
+function useUnpinKey(crosshair: Crosshair): void {
+  const [pinned, setPinned] = useState(false)
+  useEffect(() => crosshair.watch((cursor) => setPinned(cursor.pinned !== null)), [crosshair])
+  useEffect(
+    () => (pinned ? bindKeys({ Escape: () => crosshair.unpin() }) : undefined),
+    [pinned, crosshair],
+  )
+}
+
 /** All metrics of the runs as panels, by prefix, with one crosshair and one zoom. */
 export function Board(props: BoardProps): ReactElement | null {
   const ids = useMemo(() => props.runs.map((run) => run.id), [props.runs])
   const metrics = useMetrics(ids, props.kind)
   const [crosshair] = useState(() => new Crosshair())
+  useUnpinKey(crosshair)
   const needle = props.filter.trim().toLowerCase()
   const found = useMemo(
     () => (metrics.data ?? []).filter((metric) => metric.name.toLowerCase().includes(needle)),
@@ -131,7 +144,10 @@ export function Board(props: BoardProps): ReactElement | null {
   const { filter: _filter, kind: _kind, empty: _empty, ...panel } = props
   return (
     <div className="board">
-      {sectionsOf(found).map((section) => (
+      {(props.kind === 'system'
+        ? [{ name: t('run.tab_system'), metrics: found }]
+        : sectionsOf(found)
+      ).map((section) => (
         <Section key={section.name} {...panel} {...section} crosshair={crosshair} />
       ))}
     </div>

@@ -1,4 +1,5 @@
 import {
+  type KeyboardEvent,
   type ReactElement,
   type RefObject,
   useEffect,
@@ -13,8 +14,9 @@ import { coloursFor } from '../base/colours'
 import { formatInteger, formatMetric } from '../base/format'
 import { t } from '../base/i18n'
 import type { Crosshair } from './core/crosshair'
-import { formatX, Plot, type PlotColours, type PlotPoint } from './core/plot'
-import { countNonpositive, type Range, type Series, seriesFrom } from './core/series'
+import { formatX, Plot, type PlotColours, type PlotPoint, type Reading } from './core/plot'
+import { countNonpositive, type Range, rangeOf, type Series, seriesFrom } from './core/series'
+import type { ChartParts } from './parts'
 
 export interface ChartRun {
   id: string
@@ -40,13 +42,12 @@ interface ChartProps {
   seen: boolean
   asTable: boolean
   size: { width: number; height: number }
+  parts: ChartParts
 }
 
-interface Hover {
-  points: PlotPoint[]
-  left: number
-  top: number
-}
+const TIP_ROWS = 10
+const TIP_LEAST_PX = 200
+const TIP_MOST_PX = 320
 
 function coloursOfTheme(element: HTMLElement): PlotColours {
   const style = getComputedStyle(element)
@@ -94,35 +95,63 @@ function useChartSeries(props: ChartProps): {
   return { series, loading: asked.isPending, failed: data ? null : asked.error }
 }
 
-function Tooltip({
-  metric,
-  hover,
-  kind,
-  width,
-}: {
+function xOf(reading: Reading): number {
+  const near = reading.points.find((point) => point.series.id === reading.near)
+  const closest = (best: PlotPoint, one: PlotPoint): PlotPoint =>
+    Math.abs(one.x - reading.at) < Math.abs(best.x - reading.at) ? one : best
+  return near?.x ?? (reading.points[0] ? reading.points.reduce(closest).x : reading.at)
+}
+
+/** At most `max` of them, the one that is pointed at always among them. */
+function shownOf({ points, near }: Reading, max: number): PlotPoint[] {
+  const at = points.findIndex((point) => point.series.id === near)
+  const first = Math.max(0, Math.min(at - Math.floor(max / 2), points.length - max))
+  return points.slice(first, first + max)
+}
+
+function Tooltip(props: {
   metric: string
-  hover: Hover
+  reading: Reading
   kind: XAxis
   width: number
+  parts: ChartParts
+  onUnpin: () => void
 }): ReactElement {
-  const first = hover.points[0]
-  const shown = hover.points.slice(0, 12)
-  const right = hover.left > width / 2
-  const style = right
-    ? { right: width - hover.left + 12, top: 8 }
-    : { left: hover.left + 12, top: 8 }
+  const { metric, reading, width } = props
+  const { points, near, left, pinned } = reading
+  const shown = shownOf(reading, TIP_ROWS)
+  const right = left > width / 2
+  const room = Math.max(right ? left : width - left, TIP_LEAST_PX) - 16
+  const place = right ? { right: width - left + 12 } : { left: left + 12 }
+  const { IconButton: Button, Cut: Name } = props.parts
   return (
-    <div className="chart-tip" style={style} aria-hidden="true">
-      <div className="chart-tip-x">{first && formatX(kind, first.x)}</div>
-      {shown.map((point) => (
-        <div key={point.series.id} className="chart-tip-row">
-          <span className="swatch" style={{ background: point.series.colour }} />
-          <span className="chart-tip-name">{point.series.label}</span>
-          <span className="chart-tip-value">{formatMetric(metric, point.value, 6)}</span>
+    <div
+      className={`chart-tip ${pinned ? 'chart-tip-pinned' : ''}`}
+      style={{ ...place, maxWidth: Math.min(TIP_MOST_PX, room) }}
+      {...(pinned
+        ? { role: 'group', 'aria-label': t('charts.pinned') }
+        : { 'aria-hidden': true as const })}
+    >
+      <div className="chart-tip-x">
+        <span>{formatX(props.kind, xOf(reading))}</span>
+        {pinned && <Button icon="close" label={t('charts.unpin')} onClick={props.onUnpin} />}
+      </div>
+      {shown.map(({ series, value }) => (
+        <div
+          key={series.id}
+          className={`chart-tip-row ${series.id === near && points.length > 1 ? 'chart-tip-near' : ''}`}
+        >
+          <span className="swatch" style={{ background: series.colour }} />
+          <span className="chart-tip-name">
+            <Name text={series.label} />
+          </span>
+          <span className="chart-tip-value">{formatMetric(metric, value, 6)}</span>
         </div>
       ))}
-      {hover.points.length > shown.length && (
-        <div className="chart-tip-more">+ {formatInteger(hover.points.length - shown.length)}</div>
+      {points.length > shown.length && (
+        <div className="chart-tip-more">
+          {t('charts.more_runs', { n: points.length - shown.length })}
+        </div>
       )}
     </div>
   )
@@ -182,9 +211,9 @@ function usePlot(
   props: ChartProps,
   series: Series[],
   root: RefObject<HTMLDivElement | null>,
-): Hover | null {
+): { reading: Reading | null; plot: RefObject<Plot | null> } {
   const plot = useRef<Plot | null>(null)
-  const [hover, setHover] = useState<Hover | null>(null)
+  const [reading, setReading] = useState<Reading | null>(null)
   const latest = useRef(props)
   latest.current = props
   const { size, settings, zoom, crosshair, dark } = props
@@ -195,11 +224,10 @@ function usePlot(
     const made = new Plot(element, {
       view: {
         series: [],
-        xKind: 'step',
+        xKind: settings.x,
         log: settings.log,
         smoothing: 0,
         zoom: null,
-        highlight: null,
       },
       colours: coloursOfTheme(element),
       crosshair,
@@ -207,8 +235,7 @@ function usePlot(
       width: latest.current.size.width,
       height: latest.current.size.height,
       events: {
-        onHover: (points, left, top) => setHover({ points, left, top }),
-        onLeave: () => setHover(null),
+        onReading: setReading,
         onZoom: (range) => latest.current.onZoom(range),
       },
     })
@@ -216,10 +243,10 @@ function usePlot(
     return () => {
       plot.current = null
       made.destroy()
-      setHover(null)
+      setReading(null)
     }
-    // The axis kind is fixed when a plot is made.
-  }, [root, ready, crosshair, settings.log])
+    // The kinds of its axes are fixed when a plot is made.
+  }, [root, ready, crosshair, settings.log, settings.x])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a theme change gives other colours
   useEffect(() => {
     const element = root.current
@@ -232,12 +259,11 @@ function usePlot(
         log: settings.log,
         smoothing: settings.smoothing,
         zoom,
-        highlight: null,
       },
       coloursOfTheme(element),
     )
   }, [root, ready, series, settings, zoom, size, dark])
-  return hover
+  return { reading, plot }
 }
 
 function chartLabel(metric: string, series: Series[]): string {
@@ -246,38 +272,82 @@ function chartLabel(metric: string, series: Series[]): string {
   return t('charts.label', { metric, count, last })
 }
 
+/** What a reading says, for those who hear it. */
+function readingText(reading: Reading, metric: string, kind: XAxis): string {
+  const near = reading.points.filter((point) => point.series.id === reading.near)
+  const points = near.length > 0 ? near : shownOf(reading, 5)
+  const words = points.map(
+    ({ series, value }) => `${series.label} ${formatMetric(metric, value, 6)}`,
+  )
+  return `${formatX(kind, xOf(reading))}: ${words.join(', ')}`
+}
+
+/** Arrows walk along a line and from line to line, Enter pins, Escape unpins. */
+function onChartKey(event: KeyboardEvent, plot: Plot | null, crosshair: Crosshair): void {
+  const by = event.shiftKey ? 10 : 1
+  const far = Number.MAX_SAFE_INTEGER
+  const actions: Record<string, () => void> = {
+    ArrowLeft: () => plot?.step(-by),
+    ArrowRight: () => plot?.step(by),
+    ArrowUp: () => plot?.pick(-1),
+    ArrowDown: () => plot?.pick(1),
+    Home: () => plot?.step(-far),
+    End: () => plot?.step(far),
+    Enter: () => plot?.pin(),
+    ' ': () => plot?.pin(),
+  }
+  if (crosshair.now.pinned) actions.Escape = () => crosshair.unpin()
+  const action = event.ctrlKey || event.altKey || event.metaKey ? undefined : actions[event.key]
+  if (!action) return
+  event.preventDefault()
+  event.stopPropagation()
+  action()
+}
+
 /** One metric over its runs. The panel around it gives size and settings. */
 export function Chart(props: ChartProps): ReactElement {
   const root = useRef<HTMLDivElement>(null)
   const id = useId()
   const { series, loading, failed } = useChartSeries(props)
   const drawn = props.asTable ? [] : series
-  const hover = usePlot(props, drawn, root)
+  const { reading, plot } = usePlot(props, drawn, root)
   const notFinite = series.reduce((sum, one) => sum + one.notFinite, 0)
   const nonpositive = props.settings.log ? countNonpositive(series.map((one) => one.last)) : 0
   const label = chartLabel(props.metric, series)
+  const shown = reading && reading.points.length > 0 ? reading : null
+  const range = rangeOf(series.map((one) => one.x)) ?? { min: 0, max: 0 }
+  const said = shown ? readingText(shown, props.metric, props.settings.x) : label
   return (
     <div className="chart" data-points={series.reduce((sum, one) => sum + one.count, 0)}>
       {props.asTable && series.length > 0 && <ChartTable metric={props.metric} series={series} />}
       <div
         className="chart-root"
         ref={root}
-        role="img"
+        tabIndex={series.length > 0 && !props.asTable ? 0 : undefined}
+        role="slider" // one stands on an x, arrows move
+        aria-valuemin={range.min}
+        aria-valuemax={range.max}
+        aria-valuenow={reading?.at ?? range.max}
+        aria-valuetext={said}
         aria-labelledby={id}
-        hidden={props.asTable}
+        hidden={props.asTable || series.length === 0}
+        onKeyDown={(event) => onChartKey(event, plot.current, props.crosshair)}
+        onBlur={() => plot.current?.leave()}
       />
       <span id={id} className="visually-hidden">
-        {label}
+        {props.metric}
       </span>
       {series.length === 0 && !loading && (
         <div className="chart-none">{failed ? t('error.unexpected') : t('charts.no_points')}</div>
       )}
-      {hover && hover.points.length > 0 && !props.asTable && (
+      {shown && !props.asTable && (
         <Tooltip
           metric={props.metric}
-          hover={hover}
+          reading={shown}
           kind={props.settings.x}
           width={props.size.width}
+          parts={props.parts}
+          onUnpin={() => props.crosshair.unpin()}
         />
       )}
       {(notFinite > 0 || nonpositive > 0) && (

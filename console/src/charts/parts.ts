@@ -8,6 +8,7 @@ interface IconButtonLike {
 }
 
 export interface ChartParts {
+  Cut: (props: { text: string }) => ReactElement
   IconButton: (props: IconButtonLike) => ReactElement
   useSeen: (ref: RefObject<HTMLElement | null>) => boolean
   useSize: (ref: RefObject<HTMLElement | null>) => { width: number; height: number }

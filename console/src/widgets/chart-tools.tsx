@@ -2,11 +2,12 @@ import type { ReactElement } from 'react'
 import type { XAxis } from '../api/queries'
 import { t } from '../base/i18n'
 import { IconButton } from './button'
+import { Cut } from './cut'
 import { SearchField, Select } from './field'
 import { useDark, useSeen, useShortcuts, useSize, useViewParam } from './hooks'
 
 /** What boards of charts need from here. */
-export const chartParts = { IconButton, useSeen, useSize, useDark }
+export const chartParts = { Cut, IconButton, useSeen, useSize, useDark }
 
 const SMOOTHING = ['0', '0.3', '0.6', '0.8', '0.9', '0.95', '0.99']
 

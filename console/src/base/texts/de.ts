@@ -162,7 +162,11 @@ export const de: Catalogue = {
     'Zeichnen Sie einen aus Python auf oder schicken Sie einen durch die Warteschlange:',
   'runs.empty_filter': 'Kein Lauf passt zum Filter.',
   'runs.clear_filter': 'Filter löschen',
-  'runs.sort_by': 'Nach {column} sortieren',
+  'runs.sort_by': 'Nach {column} sortieren.',
+  'runs.sort_loaded': {
+    one: 'Sortiert die {n} geladene Zeile.',
+    other: 'Sortiert die {n} geladenen Zeilen; ältere Läufe sind nicht dabei.',
+  },
   'runs.charts_of_newest': {
     one: 'Diagramme des neuesten Laufs. Wählen Sie Läufe aus, um sie zu vergleichen.',
     other: 'Diagramme der {n} neuesten Läufe. Wählen Sie Läufe aus, um sie zu vergleichen.',
@@ -222,6 +226,10 @@ export const de: Catalogue = {
   'run.charts_empty': 'Noch keine Metrik. So zeichnen Sie eine auf:',
   'run.system_empty':
     'Noch keine Systemwerte. Sie kommen alle paar Sekunden, solange ein Lauf läuft.',
+  'run.pending': 'Er hat noch nicht begonnen.',
+  'run.crashed': 'Man hörte nichts mehr von ihm, und seine Aufzeichnung hat kein Ende.',
+  'run.see_job': 'Zum Job',
+  'run.see_log': 'Zum Protokoll',
   'run.no_job': 'Dieser Lauf wurde nicht von einem Job gestartet.',
   'run.no_job_hint': 'So schicken Sie einen durch die Warteschlange:',
   'run.unknown_records': {
@@ -251,6 +259,9 @@ export const de: Catalogue = {
     other: '{n} Werte kleiner oder gleich null sind nicht gezeichnet',
   },
   'charts.label': 'Diagramm von {metric}: {count} Punkte, letzter Wert {last}',
+  'charts.pinned': 'Angeheftete Werte',
+  'charts.unpin': 'Lösen',
+  'charts.more_runs': { one: 'und {n} weiterer Lauf', other: 'und {n} weitere Läufe' },
   'charts.section_other': 'Allgemein',
   'charts.column_run': 'Lauf',
   'charts.column_last': 'Letzter',
@@ -273,8 +284,8 @@ export const de: Catalogue = {
   'log.previous': 'Vorheriger Treffer',
 
   'queue.title': 'Warteschlange',
-  'queue.waiting': 'Warten',
-  'queue.running': 'Laufen',
+  'queue.waiting': 'Wartend',
+  'queue.running': 'Laufend',
   'queue.ended': 'Beendet',
   'queue.column_rank': 'Rang',
   'queue.column_job': 'Job',
@@ -422,5 +433,7 @@ export const de: Catalogue = {
   'shortcuts.charts': 'Diagramme',
   'shortcuts.reset': 'Zoom zurücksetzen',
   'shortcuts.log_axis': 'Logarithmische Achse',
+  'shortcuts.walk': 'Entlang einer Linie, zwischen Linien',
+  'shortcuts.pin': 'Werte anheften, lösen',
   'shortcuts.smoothing': 'Weniger, mehr Glättung',
 }

@@ -159,7 +159,11 @@ export const en = {
   'runs.empty_hint': 'Record one from Python, or send one through the queue:',
   'runs.empty_filter': 'No run fits the filter.',
   'runs.clear_filter': 'Clear filter',
-  'runs.sort_by': 'Sort by {column}',
+  'runs.sort_by': 'Sort by {column}.',
+  'runs.sort_loaded': {
+    one: 'Sorts the {n} row that is loaded.',
+    other: 'Sorts the {n} rows that are loaded; older runs are not among them.',
+  },
   'runs.charts_of_newest': {
     one: 'Charts of the newest run. Select runs to compare them.',
     other: 'Charts of the {n} newest runs. Select runs to compare them.',
@@ -217,6 +221,10 @@ export const en = {
   'run.search_config': 'Search keys',
   'run.charts_empty': 'No metric yet. Log one:',
   'run.system_empty': 'No system readings yet. They come every few seconds while a run is going.',
+  'run.pending': 'It has not started yet.',
+  'run.crashed': 'Nothing more was heard of it, and its record has no end.',
+  'run.see_job': 'See the job',
+  'run.see_log': 'See the log',
   'run.no_job': 'This run was not started by a job.',
   'run.no_job_hint': 'Send one through the queue:',
   'run.unknown_records': {
@@ -246,6 +254,9 @@ export const en = {
     other: '{n} values at or below zero are not drawn',
   },
   'charts.label': 'Chart of {metric}: {count} points, last value {last}',
+  'charts.pinned': 'Pinned values',
+  'charts.unpin': 'Unpin',
+  'charts.more_runs': { one: 'and {n} more run', other: 'and {n} more runs' },
   'charts.section_other': 'General',
   'charts.column_run': 'Run',
   'charts.column_last': 'Last',
@@ -414,5 +425,7 @@ export const en = {
   'shortcuts.charts': 'Charts',
   'shortcuts.reset': 'Reset zoom',
   'shortcuts.log_axis': 'Logarithmic axis',
+  'shortcuts.walk': 'Walk along a line, between lines',
+  'shortcuts.pin': 'Pin the values, unpin',
   'shortcuts.smoothing': 'Less, more smoothing',
 } as const

@@ -142,7 +142,7 @@ export const ru: Catalogue = {
   'state.unreachable': 'Недоступен',
 
   'runs.title': 'Запуски',
-  'runs.filter': 'Фильтр по имени или id',
+  'runs.filter': 'Фильтр: имя или id',
   'runs.state_filter': 'Состояние',
   'runs.column_state': 'Состояние',
   'runs.column_owner': 'Владелец',
@@ -180,7 +180,13 @@ export const ru: Catalogue = {
   'runs.empty_hint': 'Запишите запуск из Python или отправьте его через очередь:',
   'runs.empty_filter': 'Ни один запуск не подходит под фильтр.',
   'runs.clear_filter': 'Сбросить фильтр',
-  'runs.sort_by': 'Сортировать: {column}',
+  'runs.sort_by': 'Сортировать: {column}.',
+  'runs.sort_loaded': {
+    one: 'Сортирует {n} загруженную строку; более старых запусков среди них нет.',
+    few: 'Сортирует {n} загруженные строки; более старых запусков среди них нет.',
+    many: 'Сортирует {n} загруженных строк; более старых запусков среди них нет.',
+    other: 'Сортирует {n} загруженной строки; более старых запусков среди них нет.',
+  },
   'runs.charts_of_newest': {
     one: 'Графики {n} новейшего запуска. Выберите запуски, чтобы сравнить их.',
     few: 'Графики {n} новейших запусков. Выберите запуски, чтобы сравнить их.',
@@ -243,6 +249,10 @@ export const ru: Catalogue = {
   'run.charts_empty': 'Метрик пока нет. Запишите первую:',
   'run.system_empty':
     'Показаний системы пока нет. Они приходят каждые несколько секунд, пока запуск идёт.',
+  'run.pending': 'Он ещё не начался.',
+  'run.crashed': 'От него больше нет известий, и у записи нет конца.',
+  'run.see_job': 'К заданию',
+  'run.see_log': 'К журналу',
   'run.no_job': 'Этот запуск начат не заданием.',
   'run.no_job_hint': 'Отправить через очередь:',
   'run.unknown_records': {
@@ -283,6 +293,14 @@ export const ru: Catalogue = {
     other: '{n} значения не больше нуля и не нарисованы',
   },
   'charts.label': 'График {metric}: точек {count}, последнее значение {last}',
+  'charts.pinned': 'Закреплённые значения',
+  'charts.unpin': 'Открепить',
+  'charts.more_runs': {
+    one: 'и ещё {n} запуск',
+    few: 'и ещё {n} запуска',
+    many: 'и ещё {n} запусков',
+    other: 'и ещё {n} запуска',
+  },
   'charts.section_other': 'Общее',
   'charts.column_run': 'Запуск',
   'charts.column_last': 'Последнее',
@@ -463,5 +481,7 @@ export const ru: Catalogue = {
   'shortcuts.charts': 'Графики',
   'shortcuts.reset': 'Сбросить масштаб',
   'shortcuts.log_axis': 'Логарифмическая ось',
+  'shortcuts.walk': 'Вдоль линии, между линиями',
+  'shortcuts.pin': 'Закрепить значения, открепить',
   'shortcuts.smoothing': 'Меньше, больше сглаживания',
 }

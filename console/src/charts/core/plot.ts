@@ -2,8 +2,18 @@
 // the series' own columns, because series have different x values and uPlot would want them joined.
 import uPlot from 'uplot'
 import { formatDuration, formatMetric, formatNumber, formatTime } from '../../base/format'
-import type { Crosshair } from './crosshair'
-import { nearest, padRange, type Range, rangeOf, type Series, smooth } from './series'
+import type { Crosshair, Cursor } from './crosshair'
+import {
+  nearest,
+  nearestTo,
+  padRange,
+  type Range,
+  rangeOf,
+  type Series,
+  smooth,
+  stepFrom,
+  timeSteps,
+} from './series'
 
 export type XKind = 'step' | 'time' | 'relative'
 
@@ -13,7 +23,6 @@ export interface PlotView {
   log: boolean
   smoothing: number
   zoom: Range | null
-  highlight: string | null
 }
 
 export interface PlotColours {
@@ -29,13 +38,23 @@ export interface PlotPoint {
   value: number
 }
 
+/** What the crosshair of a chart stands on. */
+export interface Reading {
+  at: number
+  points: PlotPoint[] // greatest first
+  near: string | null // the line that is pointed at
+  left: number // px in the chart
+  pinned: boolean
+}
+
 export interface PlotEvents {
-  onHover: (points: PlotPoint[], left: number, top: number) => void
-  onLeave: () => void
+  onReading: (reading: Reading | null) => void
   onZoom: (range: Range | null) => void
 }
 
 const BAND_SERIES_MAX = 20
+const NEAR_PX = 40
+const CLICK_PX = 4 // a press that moves further is a drag
 const AXIS_FONT = '11px system-ui, sans-serif'
 
 export function formatX(kind: XKind, value: number): string {
@@ -54,7 +73,10 @@ export class Plot {
   #metric: string
   #stop: () => void
   #frame = 0
-  #shared: number | null = null // crosshair of another chart
+  #at: number | null = null // the pointer's or the keyboard's x, when it is in this chart
+  #near: string | null = null // the line that is pointed at
+  #pointing = false // the pointer is over this chart
+  #pressed = 0 // px where the button went down
   #destroyed = false
 
   constructor(
@@ -76,17 +98,100 @@ export class Plot {
     this.#crosshair = parts.crosshair
     this.#lines = this.#smoothed()
     this.#plot = new uPlot(this.#options(parts.width, parts.height), this.#frameData(), root)
-    this.#plot.over.addEventListener('dblclick', () => this.#events.onZoom(null))
+    this.#listen(this.#plot.over)
     this.#stop = parts.crosshair.watch((cursor) => {
-      this.#shared = cursor.source === this ? null : cursor.x
+      if (cursor.source !== this) this.#at = null
       this.redraw()
+      this.#tell()
     })
+  }
+
+  #listen(over: HTMLElement): void {
+    over.addEventListener('dblclick', () => this.#events.onZoom(null))
+    over.addEventListener('mousedown', (event) => {
+      this.#pressed = event.clientX
+    })
+    over.addEventListener('click', (event) => {
+      if (Math.abs(event.clientX - this.#pressed) < CLICK_PX) this.pin()
+    })
+  }
+
+  /** Pins the crosshair where it is; again at the same place takes the pin off. */
+  pin(): void {
+    const { pin, pinned } = this.#crosshair.now
+    if (this.#at === null) {
+      if (pinned === this) this.#crosshair.unpin()
+      return
+    }
+    const same = pinned === this && pin !== null && this.#pixelsApart(pin, this.#at) < CLICK_PX
+    if (same) this.#crosshair.unpin()
+    else this.#crosshair.pin(this.#at, this)
+  }
+
+  #pixelsApart(a: number, b: number): number {
+    return Math.abs(this.#plot.valToPos(a, 'x') - this.#plot.valToPos(b, 'x'))
+  }
+
+  /** Takes the crosshair to another point of the line that is pointed at: the keyboard's way. */
+  step(by: number): void {
+    const series = this.#view.series.find(({ id }) => id === this.#near) ?? this.#view.series[0]
+    if (!series) return
+    const x = stepFrom(series.x, this.#own(), by, this.#xRange())
+    if (x !== null) this.#go(x)
+  }
+
+  /** Points at the next line up (-1) or down (1). */
+  pick(by: number): void {
+    const at = this.#own()
+    if (at === null) {
+      this.step(0)
+      return
+    }
+    const ids = this.#pointsAt(at).map(({ series }) => series.id)
+    const next = ids[Math.min(ids.length - 1, Math.max(0, ids.indexOf(this.#near ?? '') + by))]
+    this.#near = next ?? this.#near
+    this.redraw()
+    this.#tell()
+  }
+
+  /** The pointer or the focus is gone. */
+  leave(): void {
+    this.#near = this.#crosshair.now.pinned === this ? this.#near : null
+    this.#at = null
+    this.#crosshair.move(null, this)
+  }
+
+  #own(): number | null {
+    const { pin, pinned } = this.#crosshair.now
+    return this.#at ?? (pinned === this ? pin : null)
+  }
+
+  #go(x: number): void {
+    this.#at = x
+    const { pinned } = this.#crosshair.now
+    if (pinned === this) this.#crosshair.pin(x, this)
+    this.#crosshair.move(x, this)
+  }
+
+  /** Says what there is to read: at the pin when it is here, else where the pointer is. */
+  #tell(): void {
+    const { pin, pinned } = this.#crosshair.now
+    const mine = pinned === this
+    const at = mine ? pin : this.#at
+    if (at === null) {
+      this.#events.onReading(null)
+      return
+    }
+    const left = this.#plot.valToPos(at, 'x') + this.#plot.over.offsetLeft
+    const points = this.#pointsAt(at)
+    this.#events.onReading({ at, points, near: this.#near, left, pinned: mine })
   }
 
   destroy(): void {
     this.#destroyed = true
     cancelAnimationFrame(this.#frame)
     this.#stop()
+    this.#crosshair.leave(this)
     this.#plot.destroy()
   }
 
@@ -100,6 +205,7 @@ export class Plot {
     this.#colours = colours
     this.#lines = this.#smoothed()
     this.#plot.setData(this.#frameData())
+    if (this.#own() !== null) this.#tell()
   }
 
   redraw(): void {
@@ -158,6 +264,7 @@ export class Plot {
       padding: [8, 12, 0, 0],
       legend: { show: false },
       cursor: {
+        x: false, // painted with the lines, in all charts alike
         y: false,
         points: { show: false },
         drag: { x: true, y: false, setScale: false },
@@ -172,6 +279,7 @@ export class Plot {
           size: 24,
           gap: 4,
           space: 70,
+          ...(this.#view.xKind === 'step' ? {} : { incrs: timeSteps }),
           values: (_, ticks) => ticks.map((v) => this.#tick(v)),
         },
         {
@@ -220,27 +328,28 @@ export class Plot {
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height)
     ctx.clip()
     const order = this.#view.series.map((_, i) => i)
-    const top = this.#view.series.findIndex((series) => series.id === this.#view.highlight)
+    const top = this.#view.series.findIndex((series) => series.id === this.#near)
     if (top >= 0) order.push(...order.splice(top, 1))
-    for (const i of order) this.#paintSeries(u, i)
-    if (this.#shared !== null) this.#paintCrosshair(u, this.#shared)
+    for (const i of order) this.#paintSeries(u, i, top >= 0 && order.length > 1)
+    this.#paintCursor(u, this.#crosshair.now)
     ctx.restore()
   }
 
-  #paintSeries(u: uPlot, index: number): void {
+  #paintSeries(u: uPlot, index: number, pointing: boolean): void {
     const series = this.#view.series[index]
     const line = this.#lines[index]
     if (!series || !line) return
     const { ctx } = u
-    const dimmed = this.#view.highlight !== null && this.#view.highlight !== series.id
+    const near = pointing && series.id === this.#near
+    const dimmed = pointing && !near
     const dpr = devicePixelRatio || 1
     if (this.#bands() && !dimmed) this.#paintBand(u, series)
     if (this.#view.smoothing > 0 && !dimmed) {
       ctx.globalAlpha = 0.25
       this.#paintLine(u, series, series.last, dpr)
     }
-    ctx.globalAlpha = dimmed ? 0.25 : 1
-    this.#paintLine(u, series, line, (series.id === this.#view.highlight ? 2.5 : 1.5) * dpr)
+    ctx.globalAlpha = dimmed ? 0.35 : 1
+    this.#paintLine(u, series, line, (near ? 2.5 : 1.5) * dpr)
     ctx.globalAlpha = 1
   }
 
@@ -320,6 +429,11 @@ export class Plot {
     ctx.fill()
   }
 
+  #paintCursor(u: uPlot, { x, pin }: Cursor): void {
+    if (x !== null && x !== pin) this.#paintCrosshair(u, x)
+    if (pin !== null) this.#paintCrosshair(u, pin)
+  }
+
   #paintCrosshair(u: uPlot, at: number): void {
     const { ctx, bbox } = u
     const x = Math.round(u.valToPos(at, 'x', true))
@@ -350,20 +464,31 @@ export class Plot {
       const value = this.#lines[i]?.[index] ?? Number.NaN
       if (Math.abs(x - at) <= reach) points.push({ series, x, value })
     }
-    return points.sort((a, b) => b.value - a.value)
+    const rank = (value: number): number => (Number.isNaN(value) ? Number.NEGATIVE_INFINITY : value)
+    return points.sort((a, b) => rank(b.value) - rank(a.value) || 0)
   }
 
   #hover(u: uPlot): void {
     const left = u.cursor.left ?? -1
     if (left < 0) {
-      this.#crosshair.move(null, this)
-      this.#events.onLeave()
+      // Also comes when data changes: the keyboard's place is not the pointer's to leave.
+      if (this.#pointing) this.leave()
+      this.#pointing = false
       return
     }
+    this.#pointing = true
     const at = u.posToVal(left, 'x')
+    const pinnedHere = this.#crosshair.now.pinned === this
+    if (!pinnedHere) this.#near = this.#nearAt(u, at)
+    this.#at = at
     this.#crosshair.move(at, this)
-    const offset = u.over.offsetLeft
-    this.#events.onHover(this.#pointsAt(at), left + offset, u.cursor.top ?? 0)
+  }
+
+  /** The line within reach of the pointer. */
+  #nearAt(u: uPlot, at: number): string | null {
+    const points = this.#pointsAt(at)
+    const heights = points.map((point) => u.valToPos(point.value, 'y'))
+    return points[nearestTo(heights, u.cursor.top ?? 0, NEAR_PX)]?.series.id ?? null
   }
 
   #select(u: uPlot): void {

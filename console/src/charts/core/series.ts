@@ -102,6 +102,50 @@ export function nearest(x: Float64Array, at: number): number {
   return low
 }
 
+/** The x of the point `by` points further than `at`, within the range; from nowhere: an end. */
+export function stepFrom(
+  x: Float64Array,
+  at: number | null,
+  by: number,
+  range: Range,
+): number | null {
+  let first = 0
+  let last = x.length - 1
+  while (first < last && (x[first] as number) < range.min) first++
+  while (last > first && (x[last] as number) > range.max) last--
+  if (last < first) return null
+  const start = at === null ? (by < 0 ? last + 1 : first - 1) : nearest(x, at)
+  return x[Math.min(last, Math.max(first, start + by))] as number
+}
+
+/** Index of the value nearest to the wanted one and at most `reach` away; -1: none. */
+export function nearestTo(values: number[], wanted: number, reach: number): number {
+  let found = -1
+  let best = reach
+  for (const [i, value] of values.entries()) {
+    const apart = Math.abs(value - wanted)
+    if (apart <= best) {
+      best = apart
+      found = i
+    }
+  }
+  return found
+}
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** Distances between ticks of an axis in milliseconds: what people count time in. */
+export const timeSteps: number[] = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * SECOND),
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
+  ...[1, 2, 3, 6, 12].map((n) => n * HOUR),
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((n) => n * DAY),
+]
+
 export function countNonpositive(columns: Float64Array[]): number {
   let count = 0
   for (const column of columns) for (const value of column) if (value <= 0) count++

@@ -59,6 +59,8 @@ describe('durations, sizes and money', () => {
 
   it('a short run is not free', () => {
     expect(formatMoney(4200, 'EUR')).toBe('€0.0042')
+    expect(formatMoney(198_000, 'EUR')).toBe('€0.1980') // points of a column lie under each other
+    expect(formatMoney(480_000, 'EUR')).toBe('€0.48')
     expect(formatMoney(18_340_000, 'EUR')).toBe('€18.34')
     expect(formatMoney(0, 'EUR')).toBe('€0.00')
     expect(formatMoney(null, 'EUR')).toBe('–')

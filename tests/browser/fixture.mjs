@@ -40,7 +40,12 @@ function run(n) {
       n === 3
         ? 'resnet50-imagenet-a-very-long-name-that-differs-only-at-its-very-end-17'
         : `${words[n % 7]}-digits-${n + 1}`,
-    reason: state === 'failed' ? 'the training process exited' : '',
+    reason:
+      {
+        failed: 'it exited with code 1',
+        crashed: 'nothing was heard of it for 300 s and its log has no end',
+        killed: 'it was ended by SIGKILL',
+      }[state] ?? '',
     exit_code: state === 'failed' ? 1 : state === 'finished' ? 0 : null,
     signal: state === 'killed' ? 9 : null,
     oom: false,
@@ -126,7 +131,7 @@ const job = (n, state, waiting) => ({
   exit_code: state === 'failed' ? 2 : state === 'succeeded' ? 0 : null,
   signal: null,
   oom: state === 'failed' && n % 2 === 1,
-  reason: state === 'failed' ? 'exited with 2' : '',
+  reason: state === 'failed' ? 'it exited with code 2' : '',
   console_final: true,
   spec: {
     command: ['python', 'train.py'],
@@ -178,17 +183,30 @@ const jobs = [
   job(7, 'failed'),
   job(8, 'cancelled'),
 ]
-const events = ['submitted', 'offered', 'accepted', 'starting', 'running', 'ended'].map(
-  (kind, i) => ({
+const jobOf = (part) => jobs.find((known) => known.id === part) ?? jobs[5]
+const happened = [
+  ['submitted', 'queued'],
+  ['offered', 'offered'],
+  ['accepted', 'claimed'],
+  ['starting', 'starting'],
+  ['running', 'running'],
+]
+/** What led to the state a job is in. */
+function eventsOf(one) {
+  const waits = one.state === 'queued' || one.state === 'held'
+  const steps = waits ? [['submitted', one.state]] : [...happened]
+  if (one.state === 'stopping') steps.push(['cancel_asked', 'stopping'])
+  if (one.ended_at) steps.push(['ended', one.state])
+  return steps.map(([kind, state], i) => ({
     seq: i + 1,
     at: ago(8 * minute - i * 2400),
     kind,
-    state: ['queued', 'offered', 'claimed', 'starting', 'running', 'succeeded'][i],
+    state,
     attempt: i ? id('t', 1) : null,
     actor: i ? 'agent:rack1' : 'user:ada',
     detail: i === 1 ? { agent: 'rack1', cpus: 2 } : {},
-  }),
-)
+  }))
+}
 const metricNames = [
   'train/loss',
   'train/accuracy',
@@ -359,7 +377,7 @@ function metricsAnswer({ url }) {
 }
 
 function cancelAnswer({ part }) {
-  const one = jobs.find((known) => known.id === part) ?? jobs[3]
+  const one = jobOf(part)
   one.state = 'stopping'
   return [200, one]
 }
@@ -395,13 +413,9 @@ const routes = [
         jobs.filter((one) => !url.searchParams.get('open') || !one.ended_at),
       ),
   ],
-  ['GET', /^\/jobs\/\w+\/events$/, () => [200, page(events)]],
+  ['GET', /^\/jobs\/(\w+)\/events$/, ({ part }) => [200, page(eventsOf(jobOf(part)))]],
   ['POST', /^\/jobs\/(\w+)\/cancel$/, cancelAnswer],
-  [
-    'GET',
-    /^\/jobs\/(\w+)$/,
-    ({ part }) => [200, jobs.find((known) => known.id === part) ?? jobs[5]],
-  ],
+  ['GET', /^\/jobs\/(\w+)$/, ({ part }) => [200, jobOf(part)]],
   ['GET', /^\/agents$/, ({ world }) => some(world, agents)],
   ['GET', /^\/targets$/, ({ world }) => some(world, targets)],
   [

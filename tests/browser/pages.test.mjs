@@ -165,6 +165,23 @@ describe('the frame', () => {
     await opened.context.close()
   })
 
+  it('a page that cannot be fetched says so, and the others go on', async () => {
+    const { page, context } = await pageOpen(browser, looks['light English'])
+    await page.goto(`${server.url}/`)
+    await page.getByRole('heading', { name: 'Projects' }).waitFor()
+    await page.route('**/assets/*.js', (route) => route.abort())
+    await page.getByRole('link', { name: 'Queue' }).click()
+    await page.getByRole('alert').getByText('Something went wrong.').waitFor()
+    assert.deepEqual(await axeRun(page), [])
+    await page.getByRole('link', { name: 'Projects' }).first().click()
+    await page.getByRole('heading', { name: 'Projects' }).waitFor()
+    await page.unroute('**/assets/*.js')
+    await page.getByRole('link', { name: 'Queue' }).click()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('heading', { name: 'Queue' }).waitFor()
+    await context.close()
+  })
+
   it('tabs share one stream, and the next tab takes over', async () => {
     const opened = await pageOpen(browser, looks['light English'])
     await opened.page.goto(`${server.url}/queue`)
@@ -189,6 +206,8 @@ describe('the runs page', () => {
     const opened = await pageOpen(browser, looks['light English'])
     const { page } = opened
     await page.goto(`${server.url}/p/vision/runs`)
+    // A name that is cut is whole for those who hear it.
+    await page.getByRole('link', { name: server.runs[3].name, exact: true }).waitFor()
     await page.getByRole('columnheader', { name: 'Duration' }).getByRole('button').click()
     await page.waitForURL('**sort=-duration**')
     const first = page.getByRole('rowheader').first()
@@ -239,6 +258,88 @@ describe('the runs page', () => {
     await panel.getByRole('button', { name: 'Full screen' }).click()
     assert.deepEqual(await axeRun(page), [])
     assert.deepEqual(await troubleOf(opened), [])
+    await opened.context.close()
+  })
+
+  it('hovering names each run and its value, a click pins them, Escape takes the pin off', async () => {
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    const chosen = server.runs.slice(1, 4)
+    const sel = chosen.map((one) => one.id).join(',')
+    await page.goto(`${server.url}/p/vision/runs?view=charts&sel=${sel}&m=train%2F`)
+    const panel = page.getByRole('region', { name: 'train/accuracy' })
+    const other = page.getByRole('region', { name: 'train/loss' }).locator('canvas')
+    await panel.locator('[data-points="3600"] canvas').waitFor()
+    await other.waitFor()
+    const drawn = () => other.evaluate((canvas) => canvas.toDataURL())
+    const untouched = await drawn()
+    const becomes = (same) =>
+      other.evaluate(
+        (canvas, { same, untouched }) =>
+          new Promise((resolve) => {
+            const look = () =>
+              (canvas.toDataURL() === untouched) === same ? resolve() : requestAnimationFrame(look)
+            look()
+          }),
+        { same, untouched },
+      )
+
+    // Over the lines: a tooltip with all three, the nearest of them marked; the other chart follows.
+    const box = await panel.locator('.u-over').boundingBox()
+    const tip = panel.locator('.chart-tip')
+    await page.mouse.move(box.x + box.width * 0.4, box.y + box.height * 0.3)
+    await tip.waitFor()
+    assert.equal(await tip.locator('.chart-tip-row').count(), 3)
+    for (const one of chosen) assert.ok((await tip.textContent()).includes(one.name))
+    assert.equal(await tip.locator('.chart-tip-near').count(), 1)
+    await becomes(false)
+
+    // Pinned, it stays when the pointer goes; its chart is clean for those who hear it.
+    await page.mouse.down()
+    await page.mouse.up()
+    const pinned = page.getByRole('group', { name: 'Pinned values' })
+    await pinned.waitFor()
+    const values = await pinned.textContent()
+    await page.mouse.move(box.x, box.y - 150)
+    assert.equal(await pinned.textContent(), values)
+    assert.deepEqual(await axeRun(page), [])
+    await page.keyboard.press('Escape')
+    await pinned.waitFor({ state: 'detached' })
+    await becomes(true)
+    assert.ok(page.url().includes('/p/vision/runs'))
+
+    // The same with keys alone.
+    const chart = panel.getByRole('slider', { name: 'train/accuracy' })
+    await chart.focus()
+    await page.keyboard.press('End')
+    await tip.waitFor()
+    const last = await chart.getAttribute('aria-valuetext')
+    await page.keyboard.press('Shift+ArrowLeft')
+    await page.keyboard.press('ArrowDown')
+    const next = await chart.getAttribute('aria-valuetext')
+    assert.notEqual(next, last)
+    assert.equal(chosen.filter((one) => next.includes(one.name)).length, 1)
+    await page.keyboard.press('Enter')
+    await pinned.waitFor()
+    await becomes(false)
+    await pinned.getByRole('button', { name: 'Unpin' }).click()
+    await pinned.waitFor({ state: 'detached' })
+    assert.deepEqual(await troubleOf(opened), [])
+    await opened.context.close()
+  })
+
+  it('full screen ends with Escape, and only that', async () => {
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    await page.goto(`${server.url}/p/vision/r/${server.runs[0].id}/charts?m=train%2Floss`)
+    const panel = page.getByRole('region', { name: 'train/loss' })
+    await panel.locator('canvas').waitFor()
+    await panel.hover()
+    await panel.getByRole('button', { name: 'Full screen' }).click()
+    await page.locator('.panel-full').waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('.panel-full').waitFor({ state: 'detached' })
+    assert.ok(page.url().includes('/charts'))
     await opened.context.close()
   })
 

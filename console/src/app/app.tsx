@@ -1,6 +1,6 @@
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { lazy, type ReactElement, Suspense, useEffect, useState } from 'react'
-import { Redirect, Route, Switch } from 'wouter'
+import { Redirect, Route, Switch, useLocation } from 'wouter'
 import { ApiError } from '../api/client'
 import { liveListen, liveStart, liveState } from '../api/live'
 import { liveRefresher, shouldRetry, useMe } from '../api/queries'
@@ -10,7 +10,8 @@ import { RUN_TABS } from '../features/run/tabs'
 import { Setup } from '../features/session/setup'
 import { SignIn } from '../features/session/signin'
 import { Failure, Loading } from '../widgets/empty'
-import { WidgetProvider } from '../widgets/provider'
+import { Fence } from '../widgets/fence'
+import { WidgetProvider } from '../widgets/kit/provider'
 import { Frame } from './frame'
 import { language } from './language'
 import { NotFound } from './not-found'
@@ -48,48 +49,53 @@ function makeQueries(): QueryClient {
 }
 
 function Pages(): ReactElement {
+  const [path] = useLocation()
   return (
     <Frame>
-      <Suspense fallback={<Loading />}>
-        <Switch>
-          <Route path="/">
-            <ProjectsPage />
-          </Route>
-          <Route path="/queue">
-            <QueuePage />
-          </Route>
-          <Route path="/agents">
-            <AgentsPage />
-          </Route>
-          <Route path="/keys">
-            <KeysPage />
-          </Route>
-          <Route path="/jobs/:job">
-            {(params) => <JobPage key={params.job} job={params.job} />}
-          </Route>
-          <Route path="/p/:project">
-            {(params) => <Redirect to={`/p/${params.project}/runs`} replace />}
-          </Route>
-          <Route path="/p/:project/runs">
-            {(params) => <RunsPage key={params.project} project={params.project} />}
-          </Route>
-          <Route path="/p/:project/r/:run">
-            {(params) => <Redirect to={`/p/${params.project}/r/${params.run}/overview`} replace />}
-          </Route>
-          <Route path="/p/:project/r/:run/:tab">
-            {(params) => {
-              const tab = RUN_TABS.find((known) => known === params.tab)
-              if (!tab) return <NotFound />
-              return (
-                <RunPage key={params.run} project={params.project} run={params.run} tab={tab} />
-              )
-            }}
-          </Route>
-          <Route>
-            <NotFound />
-          </Route>
-        </Switch>
-      </Suspense>
+      <Fence at={path}>
+        <Suspense fallback={<Loading />}>
+          <Switch>
+            <Route path="/">
+              <ProjectsPage />
+            </Route>
+            <Route path="/queue">
+              <QueuePage />
+            </Route>
+            <Route path="/agents">
+              <AgentsPage />
+            </Route>
+            <Route path="/keys">
+              <KeysPage />
+            </Route>
+            <Route path="/jobs/:job">
+              {(params) => <JobPage key={params.job} job={params.job} />}
+            </Route>
+            <Route path="/p/:project">
+              {(params) => <Redirect to={`/p/${params.project}/runs`} replace />}
+            </Route>
+            <Route path="/p/:project/runs">
+              {(params) => <RunsPage key={params.project} project={params.project} />}
+            </Route>
+            <Route path="/p/:project/r/:run">
+              {(params) => (
+                <Redirect to={`/p/${params.project}/r/${params.run}/overview`} replace />
+              )}
+            </Route>
+            <Route path="/p/:project/r/:run/:tab">
+              {(params) => {
+                const tab = RUN_TABS.find((known) => known === params.tab)
+                if (!tab) return <NotFound />
+                return (
+                  <RunPage key={params.run} project={params.project} run={params.run} tab={tab} />
+                )
+              }}
+            </Route>
+            <Route>
+              <NotFound />
+            </Route>
+          </Switch>
+        </Suspense>
+      </Fence>
     </Frame>
   )
 }
@@ -108,7 +114,7 @@ function Gate({ queries }: { queries: QueryClient }): ReactElement {
   }, [signedIn, queries])
   if (signedIn) return <Pages />
   if (me.error?.status === 401) return <SignIn />
-  if (me.error) return <Failure error={me.error} onRetry={() => void me.refetch()} />
+  if (me.error) return <Failure error={me.error} whole onRetry={() => void me.refetch()} />
   return <Loading />
 }
 

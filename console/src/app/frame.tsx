@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { type ReactElement, type ReactNode, useState } from 'react'
+import { lazy, type ReactElement, type ReactNode, Suspense, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { ask, client } from '../api/client'
 import { liveState } from '../api/live'
@@ -11,11 +11,12 @@ import { IconButton } from '../widgets/button'
 import { useShortcuts } from '../widgets/hooks'
 import { Icon, type IconName } from '../widgets/icon'
 import { Logo } from '../widgets/logo'
-import { Menu, MenuChoices, MenuItem, MenuLine, MenuTitle } from '../widgets/menu'
+import { Menu } from '../widgets/menu'
 import { languageUse } from './language'
-import { Palette } from './palette'
-import { ShortcutList } from './shortcuts'
 import { useWatched } from './watched'
+
+const Palette = lazy(async () => ({ default: (await import('./palette')).Palette }))
+const ShortcutList = lazy(async () => ({ default: (await import('./shortcuts')).ShortcutList }))
 
 const RAIL: { href: string; icon: IconName; label: Key; owns: RegExp }[] = [
   { href: '/', icon: 'projects', label: 'nav.projects', owns: /^\/($|p\/)/ },
@@ -58,34 +59,38 @@ function UserMenu({ onKeys }: { onKeys: () => void }): ReactElement {
         </>
       }
     >
-      <MenuTitle>
-        {t('user.signed_in_as', { login })}
-        {me.data?.admin && ` · ${t('user.administrator')}`}
-      </MenuTitle>
-      <MenuItem icon="key" onSelect={() => navigate('/keys')}>
-        {t('user.access_keys')}
-      </MenuItem>
-      <MenuItem onSelect={onKeys}>{t('user.keyboard')}</MenuItem>
-      <MenuLine />
-      <MenuChoices<Theme>
-        label={t('user.theme')}
-        value={chosen}
-        onChange={themeUse}
-        choices={[
-          { value: 'system', label: t('user.theme_system') },
-          { value: 'light', label: t('user.theme_light') },
-          { value: 'dark', label: t('user.theme_dark') },
-        ]}
-      />
-      <MenuLine />
-      <MenuChoices<Language>
-        label={t('user.language')}
-        value={currentLanguage()}
-        onChange={(next) => void languageUse(next)}
-        choices={LANGUAGES.map(({ id, name }) => ({ value: id, label: name }))}
-      />
-      <MenuLine />
-      <MenuItem onSelect={() => void signOut()}>{t('user.sign_out')}</MenuItem>
+      {({ MenuChoices, MenuItem, MenuLine, MenuTitle }) => (
+        <>
+          <MenuTitle>
+            {t('user.signed_in_as', { login })}
+            {me.data?.admin && ` · ${t('user.administrator')}`}
+          </MenuTitle>
+          <MenuItem icon="key" onSelect={() => navigate('/keys')}>
+            {t('user.access_keys')}
+          </MenuItem>
+          <MenuItem onSelect={onKeys}>{t('user.keyboard')}</MenuItem>
+          <MenuLine />
+          <MenuChoices<Theme>
+            label={t('user.theme')}
+            value={chosen}
+            onChange={themeUse}
+            choices={[
+              { value: 'system', label: t('user.theme_system') },
+              { value: 'light', label: t('user.theme_light') },
+              { value: 'dark', label: t('user.theme_dark') },
+            ]}
+          />
+          <MenuLine />
+          <MenuChoices<Language>
+            label={t('user.language')}
+            value={currentLanguage()}
+            onChange={(next) => void languageUse(next)}
+            choices={LANGUAGES.map(({ id, name }) => ({ value: id, label: name }))}
+          />
+          <MenuLine />
+          <MenuItem onSelect={() => void signOut()}>{t('user.sign_out')}</MenuItem>
+        </>
+      )}
     </Menu>
   )
 }
@@ -130,17 +135,21 @@ function ProjectSwitch({ project }: { project: string }): ReactElement {
         </>
       }
     >
-      {(projects.data ?? []).slice(0, 50).map((one) => (
-        <MenuItem
-          key={one.name}
-          {...(one.name === project ? { icon: 'check' as const } : {})}
-          onSelect={() => navigate(`/p/${one.name}/runs`)}
-        >
-          {one.title || one.name}
-        </MenuItem>
-      ))}
-      <MenuLine />
-      <MenuItem onSelect={() => navigate('/')}>{t('nav.all_projects')}</MenuItem>
+      {({ MenuItem, MenuLine }) => (
+        <>
+          {(projects.data ?? []).slice(0, 50).map((one) => (
+            <MenuItem
+              key={one.name}
+              {...(one.name === project ? { icon: 'check' as const } : {})}
+              onSelect={() => navigate(`/p/${one.name}/runs`)}
+            >
+              {one.title || one.name}
+            </MenuItem>
+          ))}
+          <MenuLine />
+          <MenuItem onSelect={() => navigate('/')}>{t('nav.all_projects')}</MenuItem>
+        </>
+      )}
     </Menu>
   )
 }
@@ -265,8 +274,10 @@ export function Frame({ children }: { children: ReactNode }): ReactElement {
           {children}
         </main>
       </div>
-      {palette && <Palette project={project ?? ''} onClose={() => setPalette(false)} />}
-      <ShortcutList open={list} onClose={() => setList(false)} />
+      <Suspense fallback={null}>
+        {palette && <Palette project={project ?? ''} onClose={() => setPalette(false)} />}
+        {list && <ShortcutList open onClose={() => setList(false)} />}
+      </Suspense>
     </div>
   )
 }

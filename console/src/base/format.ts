@@ -101,12 +101,12 @@ export function formatClock(at: string | number): string {
 export function formatMoney(micro: number | null | undefined, currency: string): string {
   if (micro === null || micro === undefined) return '–'
   const value = micro / 1e6
-  const digits = value !== 0 && Math.abs(value) < 1 ? 4 : 2
+  const digits = Math.abs(value) < 1 && micro % 10_000 !== 0 ? 4 : 2
   return cached(`money ${currency} ${digits}`, () => {
     return new Intl.NumberFormat(currentLanguage(), {
       style: 'currency',
       currency,
-      minimumFractionDigits: 2,
+      minimumFractionDigits: digits, // in a column, points lie under each other
       maximumFractionDigits: digits,
     })
   }).format(value)

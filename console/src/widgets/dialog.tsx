@@ -1,30 +1,19 @@
-import { Dialog as Base } from '@base-ui/react/dialog'
-import { type FormEvent, type ReactElement, type ReactNode, useState } from 'react'
+import { type FormEvent, lazy, type ReactElement, Suspense, useState } from 'react'
 import { t } from '../base/i18n'
-import { Button, IconButton } from './button'
+import { Button } from './button'
+import type { DialogProps } from './kit/dialog'
 
-interface DialogProps {
-  title: string
-  open: boolean
-  onClose: () => void
-  children: ReactNode
-  wide?: boolean
-}
+const Popup = lazy(async () => ({ default: (await import('./kit/dialog')).DialogPopup }))
 
-export function Dialog({ title, open, onClose, children, wide }: DialogProps): ReactElement {
+/** A dialog's machinery is heavy and no page shows one at first: it comes with the first opening. */
+export function Dialog(props: DialogProps): ReactElement | null {
+  const [wanted, setWanted] = useState(props.open)
+  if (props.open && !wanted) setWanted(true)
+  if (!wanted) return null
   return (
-    <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
-      <Base.Portal>
-        <Base.Backdrop className="dialog-backdrop" />
-        <Base.Popup className={`dialog ${wide ? 'dialog-wide' : ''}`}>
-          <div className="dialog-head">
-            <Base.Title className="dialog-title">{title}</Base.Title>
-            <IconButton icon="close" label={t('common.close')} onClick={onClose} />
-          </div>
-          {children}
-        </Base.Popup>
-      </Base.Portal>
-    </Base.Root>
+    <Suspense fallback={null}>
+      <Popup {...props} />
+    </Suspense>
   )
 }
 

@@ -70,11 +70,17 @@ function failureText(error: Error): string {
   return error.message || t('error.unexpected')
 }
 
-export function Failure({ error, onRetry }: { error: Error; onRetry?: () => void }): ReactElement {
+export function Failure(props: {
+  error: Error
+  whole?: boolean // the whole page: then its sentence is the heading
+  onRetry?: () => void
+}): ReactElement {
+  const { error, onRetry } = props
   const request = error instanceof ApiError ? error.requestId : ''
+  const Text = props.whole ? 'h1' : 'p'
   return (
     <div className="empty" role="alert">
-      <p className="empty-text">{failureText(error)}</p>
+      <Text className="empty-text">{failureText(error)}</Text>
       {request && <p className="empty-hint mono">{t('common.request', { id: request })}</p>}
       {onRetry && (
         <Button icon="reset" onClick={onRetry}>
@@ -88,10 +94,13 @@ export function Failure({ error, onRetry }: { error: Error; onRetry?: () => void
 /** Shows what was asked for, or why it is not there. Old data stays while new data loads. */
 export function Shown<T>(props: {
   asked: { data: T | undefined; error: Error | null; refetch: () => unknown }
+  whole?: boolean // what was asked for is the whole page
   children: (data: T) => ReactNode
 }): ReactElement {
   const { data, error, refetch } = props.asked
   if (data !== undefined) return <>{props.children(data)}</>
-  if (error) return <Failure error={error} onRetry={() => void refetch()} />
+  if (error) {
+    return <Failure error={error} whole={props.whole ?? false} onRetry={() => void refetch()} />
+  }
   return <Loading />
 }

@@ -7,6 +7,9 @@ interface Ending {
   reason?: string | undefined
 }
 
+// The server's words for what the exit code beside them says already.
+const REPEATS = /^(it )?exited with (code )?\d+$/
+
 /** How a run, job or attempt ended, in words: the cause is kept apart from the exit code. */
 export function endingText(ending: Ending): string {
   const words: string[] = []
@@ -16,6 +19,6 @@ export function endingText(ending: Ending): string {
   else if (ending.exit_code !== null && ending.exit_code !== undefined) {
     words.push(t('run.exit_code', { n: ending.exit_code }))
   }
-  if (ending.reason) words.push(ending.reason)
+  if (ending.reason && !(words.length > 0 && REPEATS.test(ending.reason))) words.push(ending.reason)
   return words.join(' · ')
 }

@@ -1,82 +1,20 @@
-import { Menu as Base } from '@base-ui/react/menu'
-import type { ReactElement, ReactNode } from 'react'
-import { Icon, type IconName } from './icon'
+import type { ReactElement } from 'react'
+import type { MenuProps } from './kit/menu'
+import { usePressed } from './pressed'
 
-interface MenuProps {
-  label: string
-  trigger: ReactNode
-  triggerClass?: string
-  iconOnly?: boolean // then the label is its name; else the words in the trigger are
-  align?: 'start' | 'end'
-  side?: 'top' | 'bottom'
-  children: ReactNode
-}
-
+/** A button with a menu. */
 export function Menu(props: MenuProps): ReactElement {
-  const { label, trigger, triggerClass, iconOnly, align, side, children } = props
+  const { kit, button } = usePressed(() => import('./kit/menu'))
+  if (kit) return <kit.MenuPopup {...props} />
   return (
-    <Base.Root>
-      <Base.Trigger
-        className={triggerClass ?? 'button button-quiet'}
-        aria-label={iconOnly ? label : undefined}
-        title={label}
-      >
-        {trigger}
-      </Base.Trigger>
-      <Base.Portal>
-        <Base.Positioner align={align ?? 'start'} side={side ?? 'bottom'} sideOffset={4}>
-          <Base.Popup className="menu">{children}</Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
-    </Base.Root>
+    <button
+      {...button}
+      className={props.triggerClass ?? 'button button-quiet'}
+      aria-label={props.iconOnly ? props.label : undefined}
+      title={props.label}
+      aria-haspopup="menu"
+    >
+      {props.trigger}
+    </button>
   )
-}
-
-interface ItemProps {
-  icon?: IconName
-  danger?: boolean
-  onSelect: () => void
-  children: ReactNode
-}
-
-export function MenuItem({ icon, danger, onSelect, children }: ItemProps): ReactElement {
-  return (
-    <Base.Item className={`menu-item ${danger ? 'menu-danger' : ''}`} onClick={onSelect}>
-      <span className="menu-mark">{icon && <Icon name={icon} />}</span>
-      {children}
-    </Base.Item>
-  )
-}
-
-interface ChoicesProps<T extends string> {
-  label: string
-  value: T
-  choices: { value: T; label: string }[]
-  onChange: (value: T) => void
-}
-
-export function MenuChoices<T extends string>(props: ChoicesProps<T>): ReactElement {
-  return (
-    <Base.RadioGroup value={props.value} onValueChange={(value: T) => props.onChange(value)}>
-      <MenuTitle>{props.label}</MenuTitle>
-      {props.choices.map((choice) => (
-        <Base.RadioItem key={choice.value} className="menu-item" value={choice.value} closeOnClick>
-          <span className="menu-mark">
-            <Base.RadioItemIndicator>
-              <Icon name="check" />
-            </Base.RadioItemIndicator>
-          </span>
-          {choice.label}
-        </Base.RadioItem>
-      ))}
-    </Base.RadioGroup>
-  )
-}
-
-export function MenuTitle({ children }: { children: ReactNode }): ReactElement {
-  return <div className="menu-title">{children}</div>
-}
-
-export function MenuLine(): ReactElement {
-  return <Base.Separator className="menu-line" />
 }

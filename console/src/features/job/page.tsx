@@ -72,7 +72,7 @@ export function JobPage({ job: id }: { job: string }): ReactElement {
   useTitle(job.data?.name ?? id)
   return (
     <div className="page">
-      <Shown asked={job}>
+      <Shown asked={job} whole>
         {(found) => (
           <>
             <Head job={found} currency={currency} />

@@ -1,17 +1,20 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, type ReactElement, useState } from 'react'
-import { useLocation } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { ask, client, type RunDetail } from '../../api/client'
+import { useJob } from '../../api/queries'
 import { formatDuration, formatMoney } from '../../base/format'
-import { t } from '../../base/i18n'
+import { t, tName } from '../../base/i18n'
 import { Button, IconButton } from '../../widgets/button'
+import { Cut } from '../../widgets/cut'
 import { Confirm, Dialog } from '../../widgets/dialog'
 import { endingText } from '../../widgets/ending'
 import { Field } from '../../widgets/field'
 import { useNow } from '../../widgets/hooks'
 import { Icon } from '../../widgets/icon'
-import { Menu, MenuItem, MenuLine } from '../../widgets/menu'
+import { Menu } from '../../widgets/menu'
 import { StateBadge } from '../../widgets/state'
+import { waitingText } from '../../widgets/waiting'
 
 type Change = { name?: string; tags?: string[] }
 
@@ -67,6 +70,32 @@ function TextDialog(props: {
   )
 }
 
+/** Why a run ended badly or has not begun: said at the top, on every tab, with where to look. */
+export function RunVerdict({ run }: { run: RunDetail }): ReactElement | null {
+  const pending = run.state === 'pending'
+  const job = useJob(pending ? (run.job ?? '') : '')
+  const base = `/p/${run.project}/r/${run.id}`
+  if (pending) {
+    if (!run.job) return null
+    const waiting = job.data?.waiting
+    return (
+      <p className="verdict">
+        <span>{waiting ? waitingText(waiting) : t('run.pending')}</span>
+        <Link href={`/jobs/${run.job}`}>{t('run.see_job')}</Link>
+      </p>
+    )
+  }
+  if (!['failed', 'crashed', 'killed', 'preempted'].includes(run.state)) return null
+  const bad = run.state === 'failed' || run.state === 'crashed'
+  return (
+    <p className={bad ? 'verdict verdict-bad' : 'verdict'}>
+      <strong>{tName('state', run.state)}</strong>
+      <span>{endingText(run) || (run.state === 'crashed' ? t('run.crashed') : '')}</span>
+      <Link href={`${base}/log`}>{t('run.see_log')}</Link>
+    </p>
+  )
+}
+
 /** How long it ran, on while it runs: the server's number plus the time since it was read. */
 export function Duration({ run }: { run: RunDetail }): ReactElement {
   const going = run.state === 'running'
@@ -95,7 +124,9 @@ export function RunHeader(props: {
   return (
     <header className="page-head thing-head">
       <span className="swatch swatch-large" style={{ background: colour }} />
-      <h1 title={run.name}>{run.name}</h1>
+      <h1>
+        <Cut text={run.name} />
+      </h1>
       <StateBadge state={run.state} title={endingText(run) || undefined} />
       <span className="thing-fact">
         <Icon name="clock" />
@@ -131,19 +162,26 @@ export function RunHeader(props: {
         iconOnly
         align="end"
       >
-        <MenuItem icon="pen" onSelect={() => setDialog('rename')}>
-          {t('run.rename')}
-        </MenuItem>
-        <MenuItem icon="copy" onSelect={() => void navigator.clipboard.writeText(run.id)}>
-          {t('run.copy_id')}
-        </MenuItem>
-        <MenuItem icon="link" onSelect={() => void navigator.clipboard.writeText(location.href)}>
-          {t('run.copy_link')}
-        </MenuItem>
-        <MenuLine />
-        <MenuItem icon="trash" danger onSelect={() => setDialog('delete')}>
-          {t('run.delete')}
-        </MenuItem>
+        {({ MenuItem, MenuLine }) => (
+          <>
+            <MenuItem icon="pen" onSelect={() => setDialog('rename')}>
+              {t('run.rename')}
+            </MenuItem>
+            <MenuItem icon="copy" onSelect={() => void navigator.clipboard.writeText(run.id)}>
+              {t('run.copy_id')}
+            </MenuItem>
+            <MenuItem
+              icon="link"
+              onSelect={() => void navigator.clipboard.writeText(location.href)}
+            >
+              {t('run.copy_link')}
+            </MenuItem>
+            <MenuLine />
+            <MenuItem icon="trash" danger onSelect={() => setDialog('delete')}>
+              {t('run.delete')}
+            </MenuItem>
+          </>
+        )}
       </Menu>
       {dialog === 'rename' && (
         <TextDialog

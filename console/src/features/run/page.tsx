@@ -1,48 +1,19 @@
-import { type ReactElement, useMemo } from 'react'
+import { lazy, type ReactElement, Suspense } from 'react'
 import { Link } from 'wouter'
 import type { RunDetail } from '../../api/client'
 import { useJob, useJobEvents, useRun, useServer, useTargets } from '../../api/queries'
 import { coloursFor } from '../../base/colours'
 import { t } from '../../base/i18n'
-import { Board } from '../../charts/board'
-import { chartParts, useChartView } from '../../widgets/chart-tools'
-import { Command, Empty, Shown } from '../../widgets/empty'
+import { Command, Empty, Loading, Shown } from '../../widgets/empty'
 import { useDark, useTitle } from '../../widgets/hooks'
 import { JobFacts, Timeline } from '../../widgets/job'
 import { LogView } from '../../widgets/log/view'
 import { Tabs } from '../../widgets/tabs'
-import { RunHeader } from './header'
+import { RunHeader, RunVerdict } from './header'
 import { Overview } from './overview'
 import { RUN_TABS, type RunTab } from './tabs'
 
-function RunCharts({ run, kind }: { run: RunDetail; kind: 'metric' | 'system' }): ReactElement {
-  const view = useChartView(kind === 'metric' ? 'step' : 'relative')
-  const runs = useMemo(() => [{ id: run.id, name: run.name }], [run.id, run.name])
-  const empty =
-    kind === 'metric' ? (
-      <Empty text={t('run.charts_empty')}>
-        <Command text={'run.log({"loss": loss})'} />
-      </Empty>
-    ) : (
-      <Empty text={t('run.system_empty')} />
-    )
-  return (
-    <div className="run-charts">
-      {view.tools}
-      <Board
-        project={run.project}
-        runs={runs}
-        kind={kind}
-        settings={view.settings}
-        filter={view.filter}
-        zoom={view.zoom}
-        onZoom={view.setZoom}
-        parts={chartParts}
-        empty={empty}
-      />
-    </div>
-  )
-}
+const RunCharts = lazy(async () => ({ default: (await import('./charts')).RunCharts }))
 
 function RunJob({ run, currency }: { run: RunDetail; currency: string }): ReactElement {
   const id = run.job ?? ''
@@ -101,12 +72,15 @@ export function RunPage(props: { project: string; run: string; tab: RunTab }): R
   const tabs = RUN_TABS.map((id) => ({ id, label: t(`run.tab_${id}`), href: `${base}/${id}` }))
   return (
     <div className={`page ${props.tab === 'log' ? 'page-fixed' : ''}`}>
-      <Shown asked={run}>
+      <Shown asked={run} whole>
         {(found) => (
           <>
             <RunHeader run={found} currency={currency} colour={colour} />
+            <RunVerdict run={found} />
             <Tabs label={found.name} tabs={tabs} current={props.tab} />
-            <TabBody key={props.tab} run={found} tab={props.tab} currency={currency} />
+            <Suspense fallback={<Loading />}>
+              <TabBody key={props.tab} run={found} tab={props.tab} currency={currency} />
+            </Suspense>
           </>
         )}
       </Shown>

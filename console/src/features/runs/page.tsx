@@ -1,4 +1,4 @@
-import { type ReactElement, useCallback, useEffect, useMemo, useState } from 'react'
+import { lazy, type ReactElement, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { Run } from '../../api/client'
 import { useRuns, useServer } from '../../api/queries'
@@ -6,9 +6,7 @@ import { coloursFor } from '../../base/colours'
 import { t, tName } from '../../base/i18n'
 import { isTextList, remember, rememberedJson } from '../../base/store'
 import { compareValues } from '../../base/values'
-import { Board } from '../../charts/board'
 import { Button, Segments } from '../../widgets/button'
-import { chartParts, useChartView } from '../../widgets/chart-tools'
 import { Command, Empty, Failure, Loading } from '../../widgets/empty'
 import { SearchField, Select } from '../../widgets/field'
 import { useDark, useRested, useShortcuts, useTitle, useViewParam } from '../../widgets/hooks'
@@ -23,6 +21,9 @@ import {
 } from './columns'
 import { ColumnPicker } from './picker'
 import { RunsTable } from './table'
+
+// The table alone is the first view: charts come when they are opened.
+const Charts = lazy(async () => ({ default: (await import('./charts')).Charts }))
 
 const NEWEST = 10
 const CHARTED_MAX = 100
@@ -83,36 +84,6 @@ function useAllRuns(project: string, search: string, state: string) {
     if (hasNextPage && !isFetching) void fetchNextPage()
   }, [hasNextPage, isFetching, fetchNextPage])
   return { asked, runs, more, whole: !hasNextPage }
-}
-
-function Charts(props: { project: string; runs: Run[]; selected: boolean }): ReactElement {
-  const view = useChartView('step')
-  const { runs } = props
-  const n = runs.length
-  const empty = (
-    <Empty text={t('run.charts_empty')}>
-      <Command text={'run.log({"loss": loss})'} />
-    </Empty>
-  )
-  return (
-    <div className="runs-charts">
-      {view.tools}
-      <p className="muted runs-charts-note">
-        {props.selected ? t('runs.charts_of_selected', { n }) : t('runs.charts_of_newest', { n })}
-      </p>
-      <Board
-        project={props.project}
-        runs={runs}
-        kind="metric"
-        settings={view.settings}
-        filter={view.filter}
-        zoom={view.zoom}
-        onZoom={view.setZoom}
-        parts={chartParts}
-        empty={empty}
-      />
-    </div>
-  )
 }
 
 function NoRuns({ project }: { project: string }): ReactElement {
@@ -190,7 +161,7 @@ export function RunsPage({ project }: { project: string }): ReactElement {
 
   const filtered = view.search !== '' || view.state !== ''
   if (loaded.asked.error && !loaded.asked.data) {
-    return <Failure error={loaded.asked.error} onRetry={() => void loaded.asked.refetch()} />
+    return <Failure error={loaded.asked.error} whole onRetry={() => void loaded.asked.refetch()} />
   }
   if (!loaded.asked.data) return <Loading />
   if (runs.length === 0 && !filtered) {
@@ -222,6 +193,7 @@ export function RunsPage({ project }: { project: string }): ReactElement {
         <span className="muted" role="status">
           {t('runs.count', { n: runs.length })}
           {!loaded.whole && '…'}
+          {!loaded.whole && view.sort && ` ${t('runs.sort_loaded', { n: runs.length })}`}
         </span>
         {selected.size > 0 && (
           <span className="selection">
@@ -268,13 +240,16 @@ export function RunsPage({ project }: { project: string }): ReactElement {
               onSelectAll={(on) => set(on ? runs.map((run) => run.id) : [])}
               sort={view.sort}
               onSort={view.onSort}
+              partial={!loaded.whole}
               current={current}
               currency={server.data?.currency ?? 'EUR'}
               onEnd={() => setAtEnd((before) => before + 1)}
             />
           ))}
         {view.view !== 'table' && charted.length > 0 && (
-          <Charts project={project} runs={charted} selected={selected.size > 0} />
+          <Suspense fallback={<Loading />}>
+            <Charts project={project} runs={charted} selected={selected.size > 0} />
+          </Suspense>
         )}
       </div>
     </div>

@@ -8,15 +8,9 @@ import {
 } from 'react'
 import { Link } from 'wouter'
 import type { Run } from '../../api/client'
-import {
-  cutMiddle,
-  formatAgo,
-  formatDuration,
-  formatMoney,
-  formatTime,
-  formatValue,
-} from '../../base/format'
+import { formatAgo, formatDuration, formatMoney, formatTime, formatValue } from '../../base/format'
 import { t } from '../../base/i18n'
+import { Cut } from '../../widgets/cut'
 import { useSize } from '../../widgets/hooks'
 import { Icon } from '../../widgets/icon'
 import { StateBadge } from '../../widgets/state'
@@ -36,6 +30,7 @@ interface TableProps {
   onSelectAll: (on: boolean) => void
   sort: Sort | null
   onSort: (column: ColumnId | 'name') => void
+  partial: boolean // there are more runs than rows: sorting covers the rows alone
   current: number
   currency: string
   onEnd: () => void
@@ -99,11 +94,12 @@ function Head(props: TableProps & { template: string }): ReactElement {
   const all = props.runs.length > 0 && props.runs.every((run) => props.selected.has(run.id))
   const sortOf = (column: ColumnId | 'name'): 'ascending' | 'descending' | 'none' =>
     props.sort?.column === column ? (props.sort.down ? 'descending' : 'ascending') : 'none'
+  const hint = props.partial ? ` ${t('runs.sort_loaded', { n: props.runs.length })}` : ''
   const title = (column: ColumnId | 'name', text: string): ReactElement => (
     <button
       type="button"
       className="grid-sort"
-      title={t('runs.sort_by', { column: text })}
+      title={t('runs.sort_by', { column: text }) + hint}
       onClick={() => props.onSort(column)}
     >
       <span className="grid-title">{text}</span>
@@ -174,12 +170,8 @@ function Row(props: TableProps & { run: Run; index: number; template: string }):
           className={`swatch ${colour ? '' : 'swatch-off'}`}
           style={colour ? { background: colour } : undefined}
         />
-        <Link
-          href={`/p/${props.project}/r/${run.id}/overview`}
-          className="row-link"
-          title={run.name}
-        >
-          {cutMiddle(run.name, 34)}
+        <Link href={`/p/${props.project}/r/${run.id}/overview`} className="row-link">
+          <Cut text={run.name} />
         </Link>
       </div>
       {props.columns.map((column, i) => (

@@ -8,7 +8,9 @@ RETURNING id;
 
 -- columns: writer_columns
 id, public_id, run_id, kind, started_ms, committed_offset, committed_crc, applied_offset,
-    compacted_offset, fenced, ended
+    compacted_offset, fenced, ended, host, rank_no, local_rank, world_size, epoch_kind, epoch_key,
+    epoch_step, first_step, heard_ms, ended_ms, exit_code, exit_signal, oom, reason,
+    preempting, redacted, console_bytes
 
 -- name: writer_by_public_id
 -- one row
@@ -41,8 +43,54 @@ WHERE id = :id AND committed_offset = :expected_offset;
 
 -- name: writer_applied
 UPDATE writer SET applied_offset = :applied_offset, kind = :kind, started_ms = :started_ms,
-    ended = :ended
+    ended = :ended, host = :host, rank_no = :rank_no, local_rank = :local_rank,
+    world_size = :world_size, epoch_kind = :epoch_kind, epoch_key = :epoch_key,
+    epoch_step = :epoch_step, first_step = :first_step, heard_ms = :heard_ms,
+    ended_ms = :ended_ms, exit_code = :exit_code, exit_signal = :exit_signal, oom = :oom,
+    reason = :reason, preempting = :preempting, redacted = :redacted,
+    console_bytes = :console_bytes
 WHERE id = :id AND applied_offset = :expected_offset;
+
+-- name: writer_gone_set
+INSERT INTO writer_gone (run_id, writer_public_id, at_ms, oom)
+VALUES (:run_id, :writer_public_id, :at_ms, :oom)
+ON CONFLICT (run_id, writer_public_id) DO UPDATE SET at_ms = excluded.at_ms, oom = excluded.oom
+WHERE excluded.at_ms < writer_gone.at_ms;
+
+-- name: writer_gone_list
+SELECT writer_public_id, at_ms, oom FROM writer_gone
+WHERE run_id = :run_id ORDER BY writer_public_id LIMIT :limit;
+
+-- name: writer_doc_set
+INSERT INTO writer_doc (writer_id, kind, body) VALUES (:writer_id, :kind, :body)
+ON CONFLICT (writer_id, kind) DO UPDATE SET body = excluded.body;
+
+-- name: writer_doc_get
+-- one row
+SELECT body FROM writer_doc WHERE writer_id = :writer_id AND kind = :kind;
+
+-- name: writer_doc_list
+SELECT d.body FROM writer_doc d JOIN writer w ON w.id = d.writer_id
+WHERE w.run_id = :run_id AND d.kind = :kind AND w.fenced = 0
+ORDER BY w.started_ms, w.public_id LIMIT :limit;
+
+-- name: writer_doc_later
+-- one row
+SELECT count(w.id) FROM writer_doc d JOIN writer w ON w.id = d.writer_id
+WHERE w.run_id = :run_id AND d.kind = :kind
+    AND (w.started_ms > :started_ms OR (w.started_ms = :started_ms AND w.public_id > :public_id));
+
+-- name: writer_console_insert
+INSERT INTO writer_console (writer_id, start_offset, end_offset, data)
+VALUES (:writer_id, :start_offset, :end_offset, :data);
+
+-- name: writer_console_read
+SELECT start_offset, end_offset, data FROM writer_console
+WHERE writer_id = :writer_id AND start_offset >= coalesce(
+    (SELECT max(c.start_offset) FROM writer_console c
+     WHERE c.writer_id = :writer_id AND c.start_offset <= :from_offset), 0)
+    AND start_offset < :to_offset
+ORDER BY start_offset LIMIT :limit;
 
 -- name: writer_compacted
 UPDATE writer SET compacted_offset = :compacted_offset

@@ -11,7 +11,8 @@ RETURNING id;
 r.id, r.public_id, r.project_id, p.name, r.name, r.state, r.owner_id, u.login,
     r.job_public_id, r.run_group, r.job_type, r.host, r.notes, r.tags, r.command, r.reason,
     r.exit_code, r.exit_signal, r.oom, r.created_ms, r.started_ms, r.ended_ms, r.seen_ms,
-    r.cost_micro, r.console_bytes, r.console_final, r.create_hash
+    r.cost_micro, r.console_bytes, r.console_final, r.create_hash, r.parent_public_id,
+    r.parent_step, r.redacted, r.stop_asked_ms
 
 -- name: run_by_public_id
 -- one row
@@ -41,16 +42,28 @@ ORDER BY r.id DESC LIMIT :limit;
 UPDATE run SET name = :name, state = :state, run_group = :run_group, job_type = :job_type,
     host = :host, notes = :notes, tags = :tags, command = :command, reason = :reason,
     exit_code = :exit_code, exit_signal = :exit_signal, oom = :oom, started_ms = :started_ms,
-    ended_ms = :ended_ms, seen_ms = :seen_ms, cost_micro = :cost_micro
+    ended_ms = :ended_ms, seen_ms = :seen_ms, cost_micro = :cost_micro,
+    parent_public_id = :parent_public_id, parent_step = :parent_step, redacted = :redacted,
+    stop_asked_ms = :stop_asked_ms
 WHERE id = :id;
+
+-- name: run_facts_stale
+UPDATE run SET facts_stale = :stale WHERE id = :id;
+
+-- name: run_facts_stale_below
+UPDATE run SET facts_stale = 1 WHERE parent_public_id = :parent_public_id;
+
+-- name: run_facts_stale_list
+SELECT id FROM run WHERE facts_stale = 1 ORDER BY id LIMIT :limit;
 
 -- name: run_console_set
 UPDATE run SET console_bytes = :console_bytes, console_final = :console_final WHERE id = :id;
 
 -- name: run_silent_list
-SELECT id FROM run
-WHERE state = 'running' AND job_public_id IS NULL AND seen_ms < :seen_before_ms
-ORDER BY id LIMIT :limit;
+SELECT r.id FROM run r JOIN project p ON p.id = r.project_id
+WHERE r.state = 'running' AND r.job_public_id IS NULL
+    AND r.seen_ms < :now_ms - coalesce(p.silent_s * 1000, :silent_ms)
+ORDER BY r.id LIMIT :limit;
 
 -- name: run_seen_all
 UPDATE run SET seen_ms = :now_ms WHERE state = 'running' AND job_public_id IS NULL;
@@ -102,6 +115,18 @@ DELETE FROM log_record WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run
 
 -- name: run_delete_names
 DELETE FROM writer_name WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
+
+-- name: run_delete_writer_docs
+DELETE FROM writer_doc WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
+
+-- name: run_delete_writer_console
+DELETE FROM writer_console WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
+
+-- name: run_delete_gone
+DELETE FROM writer_gone WHERE run_id = :run_id;
+
+-- name: run_delete_alerts
+DELETE FROM alert WHERE run_id = :run_id;
 
 -- name: run_delete_writers
 DELETE FROM writer WHERE run_id = :run_id;

@@ -5,7 +5,8 @@
 
 const char *notice_kind_name(enum notice_kind kind)
 {
-    static const char *const names[] = {"run", "metrics", "console", "job", "agent", "poke"};
+    static const char *const names[] = {"run", "metrics", "console", "alert",
+                                        "job", "agent",   "poke"};
     ENSURE((size_t)kind < ARRAY_LEN(names));
     return names[kind];
 }

@@ -41,6 +41,7 @@ enum notice_kind {
     NOTICE_RUN,
     NOTICE_METRICS,
     NOTICE_CONSOLE,
+    NOTICE_ALERT,
     NOTICE_JOB,
     NOTICE_AGENT,
     NOTICE_POKE,

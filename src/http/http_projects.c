@@ -18,14 +18,19 @@ enum err_code http_project_list(struct http_call *call, struct err *err)
     return OK;
 }
 
-static enum err_code take_spec(struct http_call *call, struct project_spec *ret_spec,
-                               struct err *err)
+static enum err_code take_spec(struct http_call *call, bool is_update,
+                               struct project_spec *ret_spec, struct err *err)
 {
     struct json_reader r;
 
     json_reader_init_strict(&r, call->body, "", err);
     json_take_text_opt(&r, "title", TITLE_BYTES_MAX, &ret_spec->title);
     json_take_note_opt(&r, "description", NOTE_BYTES_MAX, &ret_spec->description);
+    if (is_update) {
+        json_take_i64_opt(&r, "silent_s", 0, SILENT_S_MAX, &ret_spec->silent_s);
+        if (ret_spec->silent_s > 0 && ret_spec->silent_s < SILENT_S_MIN)
+            json_reader_fail(&r, "silent_s", "is 10 to 2592000 seconds, or 0");
+    }
     return json_reader_end(&r);
 }
 
@@ -34,7 +39,7 @@ enum err_code http_project_create(struct http_call *call, struct err *err)
     struct project_spec spec = {0};
     bool created = false;
 
-    TRY(take_spec(call, &spec, err));
+    TRY(take_spec(call, false, &spec, err));
     TRY(projects_create(&call->cmd, http_call_path(call, 0), &spec, &call->project, &created, err));
     http_call_created(call, created);
     call->close_streams = created;
@@ -51,9 +56,9 @@ enum err_code http_project_show(struct http_call *call, struct err *err)
 
 enum err_code http_project_update(struct http_call *call, struct err *err)
 {
-    struct project_spec spec = {0};
+    struct project_spec spec = {.silent_s = -1};
 
-    TRY(take_spec(call, &spec, err));
+    TRY(take_spec(call, true, &spec, err));
     TRY(projects_update(&call->cmd, &call->project, &spec, err));
     http_render_project(&call->json, &call->project, call->who.admin);
     return OK;

@@ -2,6 +2,7 @@
 #include "http/http_render.h"
 
 #include <math.h>
+#include <stdio.h>
 
 void http_render_time(struct json_writer *w, const char *key, time_ms at)
 {
@@ -195,6 +196,8 @@ void http_render_project(struct json_writer *w, const struct project *p, bool ad
     http_render_number(w, "running_count", p->running_count);
     http_render_time(w, "last_run_at", p->last_run);
     http_render_number(w, "cost_micro", p->cost_micro);
+    http_render_number(w, "silent_s", p->silent_s);
+    http_render_bool(w, "silent_is_default", p->silent_is_default);
     json_end_object(w);
 }
 
@@ -232,6 +235,67 @@ static void render_run_life(struct json_writer *w, const struct run *run, time_m
         json_put_i64(w, run->cost_micro);
 }
 
+static void put_rank(struct json_writer *w, const char *key, int rank)
+{
+    http_render_exit(w, key, rank); /* none is null, as there */
+}
+
+void http_render_writer(struct json_writer *w, const struct writer *writer,
+                        const struct writer_view *view)
+{
+    char crc[12];
+
+    (void)snprintf(crc, sizeof crc, "%08x", writer->committed_crc);
+    json_begin_object(w);
+    http_render_id(w, "id", &writer->public_id);
+    http_render_text(w, "kind", writer->kind);
+    http_render_text(w, "host", writer->host);
+    put_rank(w, "rank", writer->rank);
+    put_rank(w, "local_rank", writer->local_rank);
+    put_rank(w, "world_size", writer->world_size);
+    http_render_time(w, "started_at", writer->started);
+    http_render_time(w, "ended_at", writer->ended ? writer->ended_at : writer->gone);
+    http_render_exit(w, "exit_code", writer->exit_code);
+    http_render_exit(w, "signal", writer->exit_signal);
+    http_render_number(w, "epoch", view->epoch);
+    json_put_key(w, "visible_below");
+    if (view->visible_below == INT64_MAX)
+        json_put_null(w);
+    else
+        json_put_i64(w, view->visible_below);
+    http_render_number(w, "console_bytes", writer->console_bytes);
+    http_render_number(w, "committed_offset", writer->committed_offset);
+    http_render_number(w, "applied_offset", writer->applied_offset);
+    http_render_text(w, "crc", str_from(crc));
+    json_end_object(w);
+}
+
+void http_render_alert(struct json_writer *w, const struct alert *alert)
+{
+    json_begin_object(w);
+    http_render_number(w, "id", alert->id);
+    http_render_id(w, "run", &alert->run);
+    http_render_text(w, "run_name", alert->run_name);
+    http_render_text(w, "level", str_from(alert_level_name(alert->level)));
+    http_render_text(w, "title", alert->title);
+    http_render_text(w, "text", alert->text);
+    http_render_time(w, "at", alert->at);
+    http_render_time(w, "received_at", alert->received);
+    json_end_object(w);
+}
+
+static void render_origin(struct json_writer *w, const struct run *run)
+{
+    http_render_id(w, "parent", &run->parent);
+    json_put_key(w, "parent_step");
+    if (run->parent.text[0])
+        json_put_i64(w, run->parent_step);
+    else
+        json_put_null(w);
+    http_render_bool(w, "stopping", run->stop_asked != TIME_NONE && !run_state_ended(run->state));
+    http_render_number(w, "redacted", run->redacted);
+}
+
 void http_render_run(struct json_writer *w, const struct run *run, const struct run_detail *detail,
                      time_ms now)
 {
@@ -249,11 +313,14 @@ void http_render_run(struct json_writer *w, const struct run *run, const struct 
     http_render_text(w, "notes", run->notes);
     render_doc(w, "config", run->config);
     render_doc(w, "summary", run->summary);
+    render_origin(w, run);
     if (detail) {
         render_doc(w, "command", run->command);
         render_doc(w, "code", detail->code);
         render_doc(w, "machine", detail->machine);
-        http_render_number(w, "console_bytes", run->console_bytes);
+        http_render_number(w, "console_bytes", detail->console_bytes);
+        http_render_bool(w, "parent_exists", detail->parent_exists);
+        http_render_bool(w, "has_hidden", detail->has_hidden);
         http_render_number(w, "unknown_records", detail->unknown_records);
     }
     json_end_object(w);

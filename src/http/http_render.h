@@ -24,6 +24,9 @@ void http_render_key(struct json_writer *w, const struct access_key *key);
 void http_render_audit(struct json_writer *w, const struct audit_row *row);
 void http_render_project(struct json_writer *w, const struct project *project, bool admin);
 /* Opens and closes the object; `detail` may be NULL. `now` is for the duration of a live run. */
+void http_render_writer(struct json_writer *w, const struct writer *writer,
+                        const struct writer_view *view);
+void http_render_alert(struct json_writer *w, const struct alert *alert);
 void http_render_run(struct json_writer *w, const struct run *run, const struct run_detail *detail,
                      time_ms now);
 void http_render_metric(struct json_writer *w, const struct metric_facts *facts);

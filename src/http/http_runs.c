@@ -88,6 +88,7 @@ enum err_code http_run_delete(struct http_call *call, struct err *err)
 
 enum err_code http_writer_list(struct http_call *call, struct err *err)
 {
+    struct writer_view *views;
     struct writer *writers;
     size_t count = 0;
 
@@ -95,16 +96,10 @@ enum err_code http_writer_list(struct http_call *call, struct err *err)
     json_begin_object(&call->json);
     json_put_key(&call->json, "items");
     json_begin_array(&call->json);
-    for (size_t i = 0; i < count; i++) {
-        json_begin_object(&call->json);
-        http_render_id(&call->json, "id", &writers[i].public_id);
-        http_render_text(&call->json, "kind", writers[i].kind);
-        http_render_number(&call->json, "committed_offset", writers[i].committed_offset);
-        http_render_number(&call->json, "applied_offset", writers[i].applied_offset);
-        http_render_text(&call->json, "crc",
-                         str_from(arena_printf(&call->arena, "%08x", writers[i].committed_crc)));
-        json_end_object(&call->json);
-    }
+    views = arena_array(&call->arena, count, sizeof *views);
+    (void)runs_epochs(writers, count, views);
+    for (size_t i = 0; i < count; i++)
+        http_render_writer(&call->json, &writers[i], &views[i]);
     json_end_array(&call->json);
     json_end_object(&call->json);
     return OK;
@@ -165,25 +160,76 @@ enum err_code http_writer_append(struct http_call *call, struct err *err)
     http_render_text(&call->json, "crc",
                      str_from(arena_printf(&call->arena, "%08x", writer.committed_crc)));
     http_render_number(&call->json, "next_ms", next_ms(call));
-    http_render_bool(&call->json, "stop", call->who.attempt_fenced);
+    http_render_bool(&call->json, "stop",
+                     call->who.attempt_fenced || call->run.stop_asked != TIME_NONE);
     json_end_object(&call->json);
     return OK;
 }
 
 enum err_code http_console_read(struct http_call *call, struct err *err)
 {
-    int64_t offset = http_call_query_i64(call, "offset", 0);
-    int64_t limit = http_call_query_i64(call, "limit", CONSOLE_LIMIT_DEFAULT);
+    struct console_range range = {
+        .offset = http_call_query_i64(call, "offset", 0),
+        .bytes_max = http_call_query_i64(call, "limit", CONSOLE_LIMIT_DEFAULT),
+    };
+    struct str writer;
+    int64_t size = 0;
 
-    TRY(runs_console(&call->cmd, &call->run, offset, limit, &call->out, err));
+    if (http_call_query(call, "writer", &writer) && !id_parse(writer, ID_WRITER, &range.writer))
+        return err_set_field(err, ERR_INVALID, "writer", "that is not the id of a writer");
+    TRY(runs_console(&call->cmd, &call->run, &range, &call->out, &size, err));
     if (!call->run.job_public_id
              .text[0]) /* else the text comes from the agent, not from the run's logs */
         call->env->watch(call->env->watch_ctx, call->run.id, call->cmd.mono_ms);
     call->content_type = "application/octet-stream";
-    http_call_header_number(call, "Euvyra-Offset", offset + (int64_t)call->out.len);
-    http_call_header_number(call, "Euvyra-Size", call->run.console_bytes);
+    http_call_header_number(call, "Euvyra-Offset", range.offset + (int64_t)call->out.len);
+    http_call_header_number(call, "Euvyra-Size", size);
     http_call_header_number(call, "Euvyra-Final", call->run.console_final);
     return OK;
+}
+
+enum err_code http_run_stop(struct http_call *call, struct err *err)
+{
+    TRY(runs_stop(&call->cmd, &call->run, err));
+    http_render_run(&call->json, &call->run, NULL, call->cmd.now);
+    return OK;
+}
+
+enum err_code http_run_diff(struct http_call *call, struct err *err)
+{
+    struct str diff = {0};
+
+    TRY(runs_diff(&call->cmd, &call->run, &diff, err));
+    json_put_raw(&call->json, diff);
+    return OK;
+}
+
+static enum err_code list_alerts(struct http_call *call, struct alert_filter *filter,
+                                 struct err *err)
+{
+    struct alert *alerts;
+    size_t count = 0;
+
+    filter->limit = http_call_limit(call);
+    TRY(http_call_cursor_i64(call, &filter->before_id, err));
+    TRY(runs_alerts(&call->cmd, filter, &alerts, &count, err));
+    http_call_page_begin(call);
+    for (size_t i = 0; i < count; i++)
+        http_render_alert(&call->json, &alerts[i]);
+    http_call_page_end(call, count == (size_t)filter->limit
+                                 ? http_call_number_cursor(call, alerts[count - 1].id)
+                                 : NULL);
+    return OK;
+}
+
+enum err_code http_alert_list(struct http_call *call, struct err *err)
+{
+    return list_alerts(call, &(struct alert_filter){.project = call->project.id}, err);
+}
+
+enum err_code http_run_alert_list(struct http_call *call, struct err *err)
+{
+    return list_alerts(call, &(struct alert_filter){.run = call->run.id}, err);
 }
 
 enum err_code http_blob_create_prepare(struct http_call *call, struct err *err)

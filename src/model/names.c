@@ -161,3 +161,45 @@ enum job_event_kind job_event_kind_from_name(struct str name)
 {
     return (enum job_event_kind)index_of(job_event_kinds, JOB_EVENT_COUNT, name);
 }
+
+static const char *const epoch_kinds[] = {"continue", "truncate", "attempt"};
+
+const char *epoch_kind_name(enum epoch_kind kind)
+{
+    ENSURE((size_t)kind < ARRAY_LEN(epoch_kinds));
+    return epoch_kinds[kind];
+}
+
+enum epoch_kind epoch_kind_from_name(struct str name)
+{
+    size_t at = index_of(epoch_kinds, ARRAY_LEN(epoch_kinds), name);
+    return at < ARRAY_LEN(epoch_kinds) ? (enum epoch_kind)at : EPOCH_CONTINUE;
+}
+
+const char *writer_doc_name(enum writer_doc kind)
+{
+    static const char *const names[] = {
+#define X(doc, name) name,
+        WRITER_DOCS(X)
+#undef X
+    };
+    ENSURE(kind < WRITER_DOC_COUNT);
+    return names[kind];
+}
+
+static const char *const alert_levels[] = {
+#define X(level, name) name,
+    ALERT_LEVELS(X)
+#undef X
+};
+
+const char *alert_level_name(enum alert_level level)
+{
+    ENSURE(level < ALERT_LEVEL_COUNT);
+    return alert_levels[level];
+}
+
+enum alert_level alert_level_from_name(struct str name)
+{
+    return (enum alert_level)index_of(alert_levels, ALERT_LEVEL_COUNT, name);
+}

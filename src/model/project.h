@@ -6,6 +6,8 @@
 #define PROJECT_NAME_BYTES_MAX 63
 #define TITLE_BYTES_MAX        200
 #define NOTE_BYTES_MAX         10000
+#define SILENT_S_MIN           10
+#define SILENT_S_MAX           2592000
 
 struct project {
     project_id id;
@@ -15,4 +17,7 @@ struct project {
     int64_t run_count, running_count;
     time_ms last_run; /* TIME_NONE: no run yet */
     int64_t cost_micro;
+    int64_t
+        silent_s; /* its runs are crashed after so many silent seconds; 0: as the server has it */
+    bool silent_is_default; /* silent_s is the server's: set where a project is shown */
 };

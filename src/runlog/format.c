@@ -42,6 +42,10 @@ bool runlog_type_is_json(uint16_t type)
     case RUNLOG_FILE:
     case RUNLOG_TAGS:
     case RUNLOG_NOTES:
+    case RUNLOG_ALERT:
+    case RUNLOG_MARK:
+    case RUNLOG_GONE:
+    case RUNLOG_DIFF:
     case RUNLOG_END_OF_RUN: return true;
     default: return false;
     }

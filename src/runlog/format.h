@@ -42,7 +42,11 @@
     X(RUNLOG_NOTES, 12, "notes")         /* JSON */                                                \
     X(RUNLOG_HEARTBEAT, 13, "heartbeat") /* time */                                                \
     X(RUNLOG_END_OF_RUN, 14, "end")      /* JSON */                                                \
-    X(RUNLOG_GAP, 15, "gap")             /* records, bytes, time */
+    X(RUNLOG_GAP, 15, "gap")             /* records, bytes, time */                                \
+    X(RUNLOG_ALERT, 17, "alert")         /* JSON */                                                \
+    X(RUNLOG_MARK, 18, "mark")           /* JSON */                                                \
+    X(RUNLOG_GONE, 19, "gone")           /* JSON */                                                \
+    X(RUNLOG_DIFF, 20, "diff")           /* JSON */
 
 enum runlog_type {
 #define X(type, number, name) type = number,

@@ -24,6 +24,11 @@ static void project_read(const struct db_result *r, struct arena *arena, struct 
     };
 }
 
+static int64_t silent_read(const struct db_result *r, int column)
+{
+    return db__null(r, column) ? 0 : db__i64(r, column);
+}
+
 enum err_code store_project_get(struct store *store, struct str name, struct arena *arena,
                                 struct project *ret_project, struct err *err)
 {
@@ -35,6 +40,7 @@ enum err_code store_project_get(struct store *store, struct str name, struct are
     if (!row)
         return err_set(err, ERR_NOT_FOUND, "project \"%.*s\" not found", STR_ARG(name));
     project_read(&r, arena, ret_project);
+    ret_project->silent_s = silent_read(&r, 5);
     return OK;
 }
 
@@ -75,6 +81,7 @@ enum err_code store_project_list(struct store *store, user_id user, bool everyth
         p->running_count = db__i64(&r, 7);
         p->last_run = db__time(&r, 8);
         p->cost_micro = db__i64(&r, 9);
+        p->silent_s = silent_read(&r, 10);
     }
     *ret_projects = projects;
     *ret_count = count;
@@ -85,7 +92,7 @@ enum err_code store_project_update(struct store *store, const struct project *p,
 {
     return db__run(store->db, SQL_PROJECT_UPDATE,
                    ARGS(ARG_I64("id", p->id.v), ARG_TEXT("title", p->title),
-                        ARG_TEXT("description", p->description)),
+                        ARG_TEXT("description", p->description), ARG_REF("silent_s", p->silent_s)),
                    NULL, err);
 }
 

@@ -3,6 +3,8 @@
 
 #include "store/db.h"
 
+#define RUN_COLUMNS 31 /* of the list run_columns */
+
 enum err_code store_run_insert(struct store *store, struct run *run, struct err *err)
 {
     return db__insert(
@@ -46,6 +48,10 @@ static void run_read(const struct db_result *r, struct arena *arena, struct run 
         .cost_micro = db__null(r, 23) ? -1 : db__i64(r, 23),
         .console_bytes = db__i64(r, 24),
         .console_final = db__i64(r, 25) != 0,
+        .parent = db__id(r, 27),
+        .parent_step = db__time(r, 28),
+        .redacted = db__i64(r, 29),
+        .stop_asked = db__time(r, 30),
     };
     db__hash(r, 26, ret_run->create_hash);
 }
@@ -123,8 +129,8 @@ enum err_code store_run_list(struct store *store, project_id project,
                   &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
         run_read(&r, arena, &runs[count]);
-        runs[count].config = db__text(&r, 27, arena);
-        runs[count++].summary = db__text(&r, 28, arena);
+        runs[count].config = db__text(&r, RUN_COLUMNS, arena);
+        runs[count++].summary = db__text(&r, RUN_COLUMNS + 1, arena);
     }
     *ret_runs = runs;
     *ret_count = count;
@@ -142,23 +148,58 @@ enum err_code store_run_put(struct store *store, const struct run *run, struct e
                         ARG_TEXT("reason", run->reason), ARG_EXIT("exit_code", run->exit_code),
                         ARG_EXIT("exit_signal", run->exit_signal), ARG_BOOL("oom", run->oom),
                         ARG_TIME("started_ms", run->started), ARG_TIME("ended_ms", run->ended),
-                        ARG_TIME("seen_ms", run->seen), ARG_EXIT("cost_micro", run->cost_micro)),
+                        ARG_TIME("seen_ms", run->seen), ARG_EXIT("cost_micro", run->cost_micro),
+                        ARG_ID_OPT("parent_public_id", &run->parent),
+                        ARG_TIME("parent_step", run->parent_step),
+                        ARG_I64("redacted", run->redacted),
+                        ARG_TIME("stop_asked_ms", run->stop_asked)),
                    NULL, err);
 }
 
-enum err_code store_run_silent(struct store *store, time_ms seen_before, int limit, run_id *ret_ids,
-                               size_t *ret_count, struct err *err)
+enum err_code store_run_facts_stale(struct store *store, run_id run, bool stale, struct err *err)
 {
-    CLEANUP(db__result_release) struct db_result r = {0};
+    return db__run(store->db, SQL_RUN_FACTS_STALE,
+                   ARGS(ARG_I64("id", run.v), ARG_BOOL("stale", stale)), NULL, err);
+}
+
+enum err_code store_run_facts_stale_below(struct store *store, const struct id *parent,
+                                          struct err *err)
+{
+    return db__run(store->db, SQL_RUN_FACTS_STALE_BELOW, ARGS(ARG_ID("parent_public_id", parent)),
+                   NULL, err);
+}
+
+static enum err_code ids_read(struct db_result *r, run_id *ret_ids, size_t *ret_count,
+                              struct err *err)
+{
     size_t count = 0;
     bool row = false;
 
-    TRY(db__query(store->db, SQL_RUN_SILENT_LIST,
-                  ARGS(ARG_I64("seen_before_ms", seen_before), ARG_I64("limit", limit)), &r, err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
-        ret_ids[count++] = (run_id){db__i64(&r, 0)};
+    for (TRY(db__next(r, &row, err)); row; TRY(db__next(r, &row, err)))
+        ret_ids[count++] = (run_id){db__i64(r, 0)};
     *ret_count = count;
     return OK;
+}
+
+enum err_code store_run_facts_stale_list(struct store *store, int limit, run_id *ret_ids,
+                                         size_t *ret_count, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+
+    TRY(db__query(store->db, SQL_RUN_FACTS_STALE_LIST, ARGS(ARG_I64("limit", limit)), &r, err));
+    return ids_read(&r, ret_ids, ret_count, err);
+}
+
+enum err_code store_run_silent(struct store *store, time_ms now, int64_t silent_ms, int limit,
+                               run_id *ret_ids, size_t *ret_count, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+
+    TRY(db__query(
+        store->db, SQL_RUN_SILENT_LIST,
+        ARGS(ARG_I64("now_ms", now), ARG_I64("silent_ms", silent_ms), ARG_I64("limit", limit)), &r,
+        err));
+    return ids_read(&r, ret_ids, ret_count, err);
 }
 
 enum err_code store_run_seen_all(struct store *store, time_ms now, struct err *err)
@@ -169,10 +210,11 @@ enum err_code store_run_seen_all(struct store *store, time_ms now, struct err *e
 enum err_code store_run_delete(struct store *store, run_id id, struct err *err)
 {
     static const enum sql_id parts[] = {
-        SQL_RUN_DELETE_DOCS,    SQL_RUN_DELETE_CONSOLE, SQL_RUN_DELETE_FILES,
-        SQL_RUN_DELETE_CHUNKS,  SQL_RUN_DELETE_METRICS, SQL_RUN_DELETE_BLOBS,
-        SQL_RUN_DELETE_RECORDS, SQL_RUN_DELETE_NAMES,   SQL_RUN_DELETE_WRITERS,
-        SQL_RUN_DELETE,
+        SQL_RUN_DELETE_DOCS,           SQL_RUN_DELETE_CONSOLE, SQL_RUN_DELETE_FILES,
+        SQL_RUN_DELETE_CHUNKS,         SQL_RUN_DELETE_METRICS, SQL_RUN_DELETE_BLOBS,
+        SQL_RUN_DELETE_RECORDS,        SQL_RUN_DELETE_NAMES,   SQL_RUN_DELETE_WRITER_DOCS,
+        SQL_RUN_DELETE_WRITER_CONSOLE, SQL_RUN_DELETE_GONE,    SQL_RUN_DELETE_ALERTS,
+        SQL_RUN_DELETE_WRITERS,        SQL_RUN_DELETE,
     };
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)

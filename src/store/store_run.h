@@ -18,9 +18,20 @@ MUST_CHECK enum err_code store_run_list(struct store *store, project_id project,
                                         struct run **ret_runs, size_t *ret_count, struct err *err);
 /* Everything but ids, owner, creation and console. */
 MUST_CHECK enum err_code store_run_put(struct store *store, const struct run *run, struct err *err);
-/* Ids of running runs without a job that were last heard before the given time. */
-MUST_CHECK enum err_code store_run_silent(struct store *store, time_ms seen_before, int limit,
-                                          run_id *ret_ids, size_t *ret_count, struct err *err);
+/* Ids of running runs without a job that were not heard for as long as their project says, or for
+ * `silent_ms` where it says nothing. */
+MUST_CHECK enum err_code store_run_silent(struct store *store, time_ms now, int64_t silent_ms,
+                                          int limit, run_id *ret_ids, size_t *ret_count,
+                                          struct err *err);
+/* Whether what is known of its metrics has to be worked out anew: points came that do not count,
+ * or what counts changed. */
+MUST_CHECK enum err_code store_run_facts_stale(struct store *store, run_id run, bool stale,
+                                               struct err *err);
+/* The same for all runs that branch from `parent`. */
+MUST_CHECK enum err_code store_run_facts_stale_below(struct store *store, const struct id *parent,
+                                                     struct err *err);
+MUST_CHECK enum err_code store_run_facts_stale_list(struct store *store, int limit, run_id *ret_ids,
+                                                    size_t *ret_count, struct err *err);
 /* A server that starts gives everybody a full term. */
 MUST_CHECK enum err_code store_run_seen_all(struct store *store, time_ms now, struct err *err);
 /* The run and all it recorded, without its job. */

@@ -437,6 +437,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the code of a run had changed since its commit */
+        get: operations["run_diff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask a run to stop: its script hears it with the next post and decides when */
+        post: operations["run_stop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Alerts of a run, newest first */
+        get: operations["run_alert_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Alerts of all runs of a project, newest first */
+        get: operations["alert_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/blobs/{digest}": {
         parameters: {
             query?: never;
@@ -875,6 +943,10 @@ export interface components {
             /** Format: date-time */
             last_run_at: string | null;
             cost_micro: components["schemas"]["Micro"];
+            /** @description A run without a job is crashed after so many seconds in which nothing was heard of it */
+            silent_s: number;
+            /** @description That is the server's own number: the project has none */
+            silent_is_default: boolean;
         };
         ProjectCreate: {
             /** @description Empty: the name is shown */
@@ -885,6 +957,8 @@ export interface components {
             /** @description Empty: the name is shown */
             title?: string;
             description?: string;
+            /** @description 10 to 2592000 seconds, or 0: as the server has it */
+            silent_s?: number;
         };
         Member: {
             login: components["schemas"]["Login"];
@@ -919,6 +993,14 @@ export interface components {
             notes: string;
             config: Record<string, never>;
             summary: Record<string, never>;
+            /** @description The run it branches from */
+            parent?: string | null;
+            /** @description It has the parent's steps below this one */
+            parent_step?: number | null;
+            /** @description Somebody asked it to stop */
+            stopping?: boolean;
+            /** @description Secrets that were taken out before anything was written */
+            redacted?: number;
         };
         RunDetail: components["schemas"]["Run"] & {
             command: string[];
@@ -927,6 +1009,10 @@ export interface components {
             machine: Record<string, never> | null;
             console_bytes?: components["schemas"]["Count"];
             unknown_records?: components["schemas"]["Count"];
+            /** @description The parent is still there, and with it what was inherited */
+            parent_exists?: boolean;
+            /** @description A later epoch set steps aside: a query with hidden shows them */
+            has_hidden?: boolean;
         };
         RunCreate: {
             name?: string;
@@ -943,7 +1029,24 @@ export interface components {
         };
         Writer: {
             id: components["schemas"]["Id"];
+            /** @description trainer, child, sidecar, exec, agent; empty until its start came */
             kind: string;
+            host: string;
+            rank: number | null;
+            local_rank: number | null;
+            world_size: number | null;
+            started_at: components["schemas"]["Time"];
+            /**
+             * Format: date-time
+             * @description Its end record, or when its sidecar saw that it is gone
+             */
+            ended_at: string | null;
+            exit_code: number | null;
+            signal: number | null;
+            epoch: number;
+            /** @description Its steps from here on were set aside by a later epoch */
+            visible_below: number | null;
+            console_bytes: components["schemas"]["Count"];
             committed_offset: components["schemas"]["Count"];
             applied_offset: components["schemas"]["Count"];
             /** @description CRC-32C of all committed record bytes */
@@ -951,6 +1054,29 @@ export interface components {
         };
         WriterPage: {
             items: components["schemas"]["Writer"][];
+        };
+        Alert: {
+            /** @description Higher is newer */
+            id: number;
+            run: components["schemas"]["Id"];
+            run_name: string;
+            /** @enum {string} */
+            level: "info" | "warn" | "error";
+            title: string;
+            text: string;
+            at: components["schemas"]["Time"];
+            received_at: components["schemas"]["Time"];
+        };
+        AlertPage: {
+            items: components["schemas"]["Alert"][];
+            next_cursor: string | null;
+        };
+        Diff: {
+            /** @description What git diff says of the code against its commit */
+            diff: string;
+            bytes: components["schemas"]["Count"];
+            /** @description It is longer than what is kept */
+            cut: boolean;
         };
         Appended: {
             offset: components["schemas"]["Count"];
@@ -2100,6 +2226,8 @@ export interface operations {
         parameters: {
             query?: {
                 offset?: number;
+                /** @description Only what this process wrote; else the texts of all, one after the other */
+                writer?: string;
                 limit?: number;
             };
             header?: never;
@@ -2123,6 +2251,109 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    run_diff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: components["parameters"]["run"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Diff */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Diff"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    run_stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: components["parameters"]["run"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Run */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    run_alert_list: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the page before */
+                cursor?: components["parameters"]["cursor"];
+                /** @description Items a page; 100 when absent */
+                limit?: components["parameters"]["limit"];
+            };
+            header?: never;
+            path: {
+                run: components["parameters"]["run"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description AlertPage */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertPage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    alert_list: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the page before */
+                cursor?: components["parameters"]["cursor"];
+                /** @description Items a page; 100 when absent */
+                limit?: components["parameters"]["limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description AlertPage */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertPage"];
                 };
             };
             default: components["responses"]["Error"];
@@ -2644,7 +2875,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events named run, job, metrics, console, agent; data {id, project} */
+            /** @description Events named run, job, metrics, console, alert, agent; data {id, project} */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -2,14 +2,19 @@
 #include "domain/ingest/ingest.h"
 
 #include "domain/runs/runs.h"
+#include "domain/runs/runs_fold.h"
 #include "runlog/crc.h"
 #include "runlog/record.h"
+#include "store/store_alert.h"
 #include "store/store_log.h"
 #include "store/store_metric.h"
 #include "store/store_run.h"
+#include "store/store_writer.h"
 
-#define WRITERS_A_RUN_MAX 10000
-#define DOC_BYTES_MAX     (16u * 1024 * 1024)
+#define DOC_BYTES_MAX       (16u * 1024 * 1024)
+#define RANK_MAX            10000000
+#define EPOCH_KEY_BYTES_MAX 200
+#define REDACTED_MAX        INT64_C(1000000)
 
 enum err_code ingest_check(struct ingest_post *post, struct err *err)
 {
@@ -39,6 +44,19 @@ static enum err_code find_writer(struct cmd *cmd, const struct run *run, const s
         .public_id = *id,
         .run = run->id,
         .kind = STR(""),
+        .host = STR(""),
+        .rank = RANK_NONE,
+        .local_rank = RANK_NONE,
+        .world_size = RANK_NONE,
+        .epoch_key = STR(""),
+        .epoch_step = STEP_NONE,
+        .first_step = STEP_NONE,
+        .heard = TIME_NONE,
+        .ended_at = TIME_NONE,
+        .exit_code = EXIT_NONE,
+        .exit_signal = EXIT_NONE,
+        .reason = STR(""),
+        .gone = TIME_NONE,
         .started = cmd->now,
         .fenced = cmd->who->attempt_fenced,
     };
@@ -71,26 +89,6 @@ enum err_code ingest_commit(struct cmd *cmd, const struct run *run, const struct
     return OK;
 }
 
-static enum err_code merge_doc(struct cmd *cmd, run_id run, enum run_doc kind, json_t *patch,
-                               struct err *err)
-{
-    CLEANUP(json_release) json_t *doc = NULL;
-    CLEANUP(buf_release) struct buf out = {0};
-    struct json_writer w;
-    struct str body;
-
-    TRY(store_run_doc_get(cmd->store, run, kind, cmd->arena, &body, err));
-    if (!body.data || json_parse(body, DOC_BYTES_MAX, &doc, NULL) != OK)
-        doc = json_object();
-    (void)json_object_update(doc, patch); /* fails only when out of memory */
-    buf_init(&out, DOC_BYTES_MAX);
-    json_writer_init(&w, &out);
-    json_put_value(&w, doc);
-    if (buf_check(&out, run_doc_name(kind), err) != OK)
-        return OK; /* grown beyond the limit: the document stays as it was */
-    return store_run_doc_set(cmd->store, run, kind, buf_str(&out), err);
-}
-
 static struct str text_of(struct cmd *cmd, const json_t *start, const char *key, size_t bytes_max)
 {
     const json_t *member = json_object_get(start, key);
@@ -104,131 +102,150 @@ static struct str text_of(struct cmd *cmd, const json_t *start, const char *key,
     return arena_copy(cmd->arena, text);
 }
 
-static struct str array_of(struct cmd *cmd, const json_t *start, const char *key)
+static int number_of(const json_t *start, const char *key, int otherwise)
 {
-    CLEANUP(buf_release) struct buf out = {0};
     const json_t *member = json_object_get(start, key);
-    struct json_writer w;
 
-    if (!json_is_array(member))
-        return (struct str){0};
-    buf_init(&out, DOC_BYTES_MAX);
-    json_writer_init(&w, &out);
-    json_put_value(&w, member);
-    return out.full ? (struct str){0} : arena_copy(cmd->arena, buf_str(&out));
+    if (!json_is_integer(member) || json_integer_value(member) < 0 ||
+        json_integer_value(member) > RANK_MAX)
+        return otherwise;
+    return (int)json_integer_value(member);
 }
 
-/* A run that nobody named goes by its id; init(name=) of the script names only such a one. */
-static void apply_name(struct cmd *cmd, struct run *run, const struct writer *w,
-                       const json_t *start)
+static void take_epoch(struct cmd *cmd, struct writer *w, const json_t *start)
 {
-    struct str name = text_of(cmd, start, "name", NAME_BYTES_MAX);
-    bool is_default =
-        str_eq_c(run->name, run->public_id.text) || str_eq_c(run->name, run->job_public_id.text);
+    const json_t *epoch = json_object_get(start, "epoch");
+    const json_t *step = json_object_get(epoch, "step");
 
-    if (is_default && name.len && str_eq_c(w->kind, "trainer"))
-        run->name = name;
+    if (!json_is_object(epoch))
+        return;
+    w->epoch_kind = epoch_kind_from_name(text_of(cmd, epoch, "kind", 16));
+    w->epoch_key = text_of(cmd, epoch, "key", EPOCH_KEY_BYTES_MAX);
+    if (!w->epoch_key.data)
+        w->epoch_key = text_of(cmd, start, "attempt", EPOCH_KEY_BYTES_MAX);
+    if (!w->epoch_key.data)
+        w->epoch_key = arena_copy(cmd->arena, id_str(&w->public_id));
+    if (json_is_integer(step))
+        w->epoch_step = json_integer_value(step);
+    if (w->epoch_kind == EPOCH_TRUNCATE && w->epoch_step == STEP_NONE)
+        w->epoch_kind = EPOCH_CONTINUE;
 }
 
-/* What the trainer's start record says of the run. A job has given its run a command already. */
-static enum err_code apply_start(struct cmd *cmd, struct run *run, struct writer *w,
-                                 const struct ingest_batch *b, struct err *err)
+/* Who writes: from its start record. */
+static void take_start(struct cmd *cmd, struct writer *w, const json_t *start)
 {
-    json_t *config = json_object_get(b->start, "config");
-    const json_t *time = json_object_get(b->start, "time");
-    bool of_job = run->job_public_id.text[0] != 0;
-    struct str text;
+    const json_t *time = json_object_get(start, "time");
+    const json_t *redacted = json_object_get(start, "redacted");
+    struct str text = text_of(cmd, start, "kind", 16);
 
-    w->kind = text_of(cmd, b->start, "kind", 16);
-    w->kind = w->kind.data ? w->kind : STR("");
+    w->kind = text.data ? text : STR("");
     if (json_is_integer(time))
         w->started = json_integer_value(time);
-    if (str_eq_c(w->kind, "sidecar"))
-        return OK;
-    apply_name(cmd, run, w, b->start);
-    text = text_of(cmd, b->start, "host", 255);
-    run->host = text.data ? text : run->host;
-    text = text_of(cmd, b->start, "group", NAME_BYTES_MAX);
-    run->group = text.data ? text : run->group;
-    text = text_of(cmd, b->start, "job_type", NAME_BYTES_MAX);
-    run->job_type = text.data ? text : run->job_type;
-    text = array_of(cmd, b->start, "command");
-    run->command = text.data && !of_job && !str_eq_c(w->kind, "child") ? text : run->command;
-    if (run->started == TIME_NONE && !of_job)
-        run->started = w->started;
-    if (json_is_object(config) && json_object_size(config))
-        TRY(merge_doc(cmd, run->id, RUN_DOC_CONFIG, config, err));
-    return OK;
+    text = text_of(cmd, start, "host", 255);
+    w->host = text.data ? text : STR("");
+    w->rank = number_of(start, "rank", RANK_NONE);
+    w->local_rank = number_of(start, "local_rank", RANK_NONE);
+    w->world_size = number_of(start, "world_size", RANK_NONE);
+    if (json_is_integer(redacted) && json_integer_value(redacted) > 0)
+        w->redacted = MIN((int64_t)json_integer_value(redacted), REDACTED_MAX);
+    take_epoch(cmd, w, start);
 }
 
-static bool has_tag(const json_t *tags, const char *tag)
+static void take_end(struct writer *w, const struct ingest_batch *b)
 {
-    for (size_t i = 0; i < json_array_size(tags); i++)
-        if (strcmp(json_string_value(json_array_get(tags, i)), tag) == 0)
-            return true;
-    return false;
+    w->ended = true;
+    w->ended_at = b->ended_at != TIME_NONE ? b->ended_at : MAX(b->heard, w->started);
+    w->exit_code = b->exit_code;
+    w->exit_signal = b->exit_signal;
+    w->oom = b->oom;
+    w->reason = b->end_reason.data ? b->end_reason : STR("");
 }
 
-/* The tags of both lists, those the run has first. What launch gave and what init() gives add up.
- */
-static struct str join_tags(struct cmd *cmd, struct str have, struct str more)
+/* The row of the writer after this batch; its order in the run comes from it, so it is saved before
+ * anything is worked out from all writers. */
+static enum err_code apply_writer(struct cmd *cmd, struct writer *w, const struct ingest_batch *b,
+                                  struct err *err)
 {
-    CLEANUP(json_release) json_t *tags = NULL;
-    CLEANUP(json_release) json_t *added = NULL;
-    CLEANUP(buf_release) struct buf out = {0};
-    struct json_writer w;
+    if (b->start)
+        take_start(cmd, w, b->start);
+    if (b->ended)
+        take_end(w, b);
+    if (w->first_step == STEP_NONE)
+        w->first_step = b->first_step;
+    w->heard = MAX(w->heard, b->heard);
+    w->preempting = w->preempting || b->preempting;
+    w->redacted = MAX(w->redacted, MIN(b->redacted, REDACTED_MAX));
+    w->applied_offset = b->to;
+    for (size_t i = 0; i < b->console_count; i++)
+        TRY(store_writer_console_append(cmd->store, w, b->console[i], err));
+    return store_writer_applied(cmd->store, w, b->from, err);
+}
 
-    if (json_parse(have, DOC_BYTES_MAX, &tags, NULL) != OK ||
-        json_parse(more, DOC_BYTES_MAX, &added, NULL) != OK)
-        return more;
-    for (size_t i = 0; i < json_array_size(added); i++) {
-        json_t *tag = json_array_get(added, i);
-        if (json_array_size(tags) < TAG_COUNT_MAX && !has_tag(tags, json_string_value(tag)))
-            (void)json_array_append(tags, tag); /* fails only when out of memory */
+static void copy_text(struct cmd *cmd, json_t *facts, const json_t *start, const char *key,
+                      size_t bytes_max)
+{
+    struct str text = text_of(cmd, start, key, bytes_max);
+
+    if (text.data)
+        (void)json_object_set_new(facts, key, json_stringn(text.data, text.len));
+}
+
+static void copy_member(json_t *facts, const json_t *start, const char *key)
+{
+    json_t *value = json_object_get(start, key);
+
+    if (value)
+        (void)json_object_set(facts, key, value); /* fails only when out of memory */
+}
+
+/* What a batch says about the run in general: see runs_fold_facts. NULL: nothing. */
+static json_t *facts_of(struct cmd *cmd, const struct writer *w, const struct ingest_batch *b)
+{
+    json_t *facts = json_object();
+    json_t *tags = NULL;
+
+    if (b->start && !str_eq_c(w->kind, "sidecar")) {
+        if (str_eq_c(w->kind, "trainer"))
+            copy_text(cmd, facts, b->start, "name", NAME_BYTES_MAX);
+        copy_text(cmd, facts, b->start, "host", 255);
+        copy_text(cmd, facts, b->start, "group", NAME_BYTES_MAX);
+        copy_text(cmd, facts, b->start, "job_type", NAME_BYTES_MAX);
+        if (!str_eq_c(w->kind, "child") && json_is_array(json_object_get(b->start, "command")))
+            copy_member(facts, b->start, "command");
+        copy_member(facts, b->start, "branch");
     }
-    buf_init(&out, DOC_BYTES_MAX);
-    json_writer_init(&w, &out);
-    json_put_value(&w, tags);
-    return arena_copy(cmd->arena, buf_str(&out));
+    if (b->notes.data)
+        (void)json_object_set_new(facts, "notes", json_stringn(b->notes.data, b->notes.len));
+    if (b->tags.data && json_parse(b->tags, DOC_BYTES_MAX, &tags, NULL) == OK) {
+        (void)json_object_set_new(facts, "tags", tags);
+        if (!b->tags_join)
+            (void)json_object_set_new(facts, "tags_set", json_true());
+    }
+    if (json_object_size(facts) == 0)
+        json_release(&facts);
+    return facts;
 }
 
-/* A code record replaces the one before. What a job was launched from is known to the job alone and
- * stays. */
-static enum err_code apply_code(struct cmd *cmd, const struct run *run, struct str code,
-                                struct err *err)
+static enum err_code apply_docs(struct cmd *cmd, struct run *run, const struct writer *w,
+                                const struct ingest_batch *b, struct err *err)
 {
-    CLEANUP(json_release) json_t *have = NULL;
-    CLEANUP(json_release) json_t *come = NULL;
-    CLEANUP(buf_release) struct buf out = {0};
-    struct json_writer w;
-    struct str text = {0};
+    CLEANUP(json_release) json_t *facts = facts_of(cmd, w, b);
+    json_t *config = json_object_get(b->start, "config");
 
-    TRY(store_run_doc_get(cmd->store, run->id, RUN_DOC_CODE, cmd->arena, &text, err));
-    if (!run->job_public_id.text[0] || json_parse(text, DOC_BYTES_MAX, &have, NULL) != OK ||
-        !json_object_get(have, "git") || json_parse(code, DOC_BYTES_MAX, &come, NULL) != OK)
-        return store_run_doc_set(cmd->store, run->id, RUN_DOC_CODE, code, err);
-    (void)json_object_set(come, "git", json_object_get(have, "git")); /* fails without memory */
-    buf_init(&out, DOC_BYTES_MAX);
-    json_writer_init(&w, &out);
-    json_put_value(&w, come);
-    TRY(buf_check(&out, "code", err));
-    return store_run_doc_set(cmd->store, run->id, RUN_DOC_CODE, buf_str(&out), err);
-}
-
-static enum err_code apply_docs(struct cmd *cmd, struct run *run, const struct ingest_batch *b,
-                                struct err *err)
-{
+    if (facts)
+        TRY(runs_fold_facts(cmd, run, w, facts, err));
+    if (json_is_object(config) && json_object_size(config))
+        TRY(runs_fold_merge(cmd, w, WRITER_DOC_CONFIG, config, err));
     if (b->config)
-        TRY(merge_doc(cmd, run->id, RUN_DOC_CONFIG, b->config, err));
+        TRY(runs_fold_merge(cmd, w, WRITER_DOC_CONFIG, b->config, err));
     if (b->summary)
-        TRY(merge_doc(cmd, run->id, RUN_DOC_SUMMARY, b->summary, err));
+        TRY(runs_fold_merge(cmd, w, WRITER_DOC_SUMMARY, b->summary, err));
     if (b->code.len)
-        TRY(apply_code(cmd, run, b->code, err));
+        TRY(runs_fold_replace(cmd, w, WRITER_DOC_CODE, b->code, err));
     if (b->machine.len)
-        TRY(store_run_doc_set(cmd->store, run->id, RUN_DOC_MACHINE, b->machine, err));
-    if (b->tags.data)
-        run->tags = b->tags_join ? join_tags(cmd, run->tags, b->tags) : b->tags;
-    run->notes = b->notes.data ? b->notes : run->notes;
+        TRY(runs_fold_replace(cmd, w, WRITER_DOC_MACHINE, b->machine, err));
+    if (b->diff.len)
+        TRY(runs_fold_replace(cmd, w, WRITER_DOC_DIFF, b->diff, err));
     for (const struct ingest_file *f = b->files; f; f = f->next)
         TRY(store_run_file_set(cmd->store, run->id, f->path, f->detail, err));
     return OK;
@@ -272,40 +289,42 @@ static enum err_code apply_metrics(struct cmd *cmd, const struct run *run, const
 static enum err_code apply_rest(struct cmd *cmd, struct run *run, struct writer *w,
                                 const struct ingest_batch *b, struct err *err)
 {
+    struct alert_place place = {.project = run->project, .run = run->id, .writer = w->id};
+
     for (const struct ingest_record *r = b->records; r; r = r->next)
         TRY(store_log_record_insert(cmd->store, w->id, r->offset, r->type, r->payload, err));
-    for (size_t i = 0; i < b->console_count; i++)
-        TRY(store_console_append(cmd->store, run, b->console[i], err));
+    for (struct ingest_alert *a = b->alerts; a; a = a->next) {
+        place.offset = a->offset;
+        a->alert.received = cmd->now;
+        TRY(store_alert_insert(cmd->store, &place, &a->alert, err));
+    }
+    for (const struct ingest_gone *g = b->gone; g; g = g->next)
+        TRY(store_writer_gone_set(cmd->store, run->id, &g->gone, err));
     if (b->console_count)
         cmd_notice(cmd, NOTICE_CONSOLE, run->project, run->project_name, &run->public_id);
+    if (b->alerts)
+        cmd_notice(cmd, NOTICE_ALERT, run->project, run->project_name, &run->public_id);
     return OK;
 }
 
-static struct run_event event_of(struct cmd *cmd, const struct writer *w,
-                                 const struct ingest_batch *b)
+/* Most batches only say that the run goes on; what else happens is worked out from all writers. */
+static enum err_code apply_life(struct cmd *cmd, struct run *run, const struct writer *w,
+                                const struct ingest_batch *b, struct err *err)
 {
-    /* A child's end says nothing: its parent in the run tells how the run ended. */
-    bool decides = b->ended && !str_eq_c(w->kind, "sidecar") && !str_eq_c(w->kind, "child");
-    struct run_event event = {
-        .kind = decides ? RUN_EVENT_ENDED : RUN_EVENT_HEARD,
-        .at = decides && b->ended_at != TIME_NONE ? b->ended_at : cmd->now,
-        .end = RUN_FAILED,
-        .exit_code = b->exit_code,
-        .exit_signal = b->exit_signal,
-        .reason = b->end_reason,
-    };
+    struct run_event event = {.kind = RUN_EVENT_HEARD, .at = cmd->now};
+    bool is_new_process = b->start && (str_eq_c(w->kind, "trainer") || str_eq_c(w->kind, "exec"));
 
-    if (b->exit_signal > 0)
-        event.end = RUN_KILLED;
-    else if (b->exit_code <= 0)
-        event.end = RUN_FINISHED;
-    return event;
+    if (is_new_process)
+        run->stop_asked = TIME_NONE; /* it was asked of an earlier one */
+    if (b->start || b->ended || b->gone || b->preempting || b->redacted ||
+        run->state != RUN_RUNNING)
+        return runs_settle(cmd, run, err);
+    return runs_happen(cmd, run, &event, err);
 }
 
 enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_batch *b,
                            struct err *err)
 {
-    struct run_event event;
     struct writer w;
     struct run run;
 
@@ -313,18 +332,11 @@ enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_ba
     if (w.applied_offset != b->from)
         return err_set(err, ERR_CONFLICT, "the log was applied meanwhile");
     TRY(store_run_by_id(cmd->store, w.run, cmd->arena, &run, err));
-    if (b->start)
-        TRY(apply_start(cmd, &run, &w, b, err));
-    TRY(apply_docs(cmd, &run, b, err));
+    TRY(apply_writer(cmd, &w, b, err));
+    TRY(apply_docs(cmd, &run, &w, b, err));
     TRY(apply_metrics(cmd, &run, &w, b, err));
     TRY(apply_rest(cmd, &run, &w, b, err));
-    w.applied_offset = b->to;
-    w.ended = w.ended || b->ended;
-    TRY(store_writer_applied(cmd->store, &w, b->from, err));
-    event = event_of(cmd, &w, b);
-    if (run_state_ended(run.state) && run.state != RUN_CRASHED && event.kind == RUN_EVENT_HEARD)
-        event.at = run.seen == TIME_NONE ? cmd->now : run.seen; /* late data changes no verdict */
-    TRY(runs_happen(cmd, &run, &event, err));
+    TRY(apply_life(cmd, &run, &w, b, err));
     if (b->points)
         cmd_notice(cmd, NOTICE_METRICS, run.project, run.project_name, &run.public_id);
     if (b->config || b->summary || b->start || b->code.len || b->machine.len)
@@ -335,6 +347,5 @@ enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_ba
 enum err_code ingest_writers(struct cmd *cmd, run_id run, struct writer **ret_writers,
                              size_t *ret_count, struct err *err)
 {
-    return store_writer_list(cmd->store, run, WRITERS_A_RUN_MAX, cmd->arena, ret_writers, ret_count,
-                             err);
+    return runs_writers(cmd, run, ret_writers, ret_count, err);
 }

@@ -159,6 +159,7 @@ static bool take_end(struct decoding *d, json_t *doc)
         reason = arena_copy(d->arena, str_n(json_string_value(member),
                                             MIN(json_string_length(member), (size_t)500)));
     b->ended = true;
+    b->oom = json_is_true(json_object_get(doc, "oom"));
     b->exit_code = (int)exit_code;
     b->exit_signal = (int)exit_signal;
     b->ended_at = at;
@@ -218,7 +219,78 @@ static bool take_notes(struct decoding *d, json_t *doc)
     return true;
 }
 
-static bool take_json(struct decoding *d, int type, struct str text)
+static time_ms time_member(const json_t *doc, time_ms otherwise)
+{
+    const json_t *time = json_object_get(doc, "time");
+
+    return json_is_integer(time) ? json_integer_value(time) : otherwise;
+}
+
+/* A text of at most bytes_max, cut between characters. */
+static struct str text_member(struct decoding *d, const json_t *doc, const char *key,
+                              size_t bytes_max)
+{
+    const json_t *member = json_object_get(doc, key);
+    struct str text;
+
+    if (!json_is_string(member))
+        return STR("");
+    text = str_n(json_string_value(member), json_string_length(member));
+    if (text.len > bytes_max) {
+        text.len = bytes_max;
+        while (text.len > 0 && ((unsigned char)text.data[text.len] & 0xc0) == 0x80)
+            text.len--;
+    }
+    return arena_copy(d->arena, text);
+}
+
+static bool take_alert(struct decoding *d, json_t *doc, int64_t offset)
+{
+    struct ingest_alert *a = ARENA_NEW(d->arena, struct ingest_alert);
+    enum alert_level level = alert_level_from_name(text_member(d, doc, "level", 16));
+
+    a->offset = offset;
+    a->alert.level = level == ALERT_LEVEL_COUNT ? ALERT_INFO : level;
+    a->alert.title = text_member(d, doc, "title", ALERT_TITLE_BYTES_MAX);
+    a->alert.text = text_member(d, doc, "text", ALERT_TEXT_BYTES_MAX);
+    a->alert.at = time_member(doc, 0);
+    if (a->alert.title.len == 0)
+        return false;
+    if (d->batch->alerts_last)
+        d->batch->alerts_last->next = a;
+    else
+        d->batch->alerts = a;
+    d->batch->alerts_last = a;
+    heard(d, a->alert.at);
+    return true;
+}
+
+static bool take_gone(struct decoding *d, json_t *doc)
+{
+    struct ingest_gone *g = ARENA_NEW(d->arena, struct ingest_gone);
+
+    if (!id_parse(text_member(d, doc, "writer", 13), ID_WRITER, &g->gone.writer))
+        return false;
+    g->gone.at = time_member(doc, 0);
+    g->gone.oom = json_is_true(json_object_get(doc, "oom"));
+    g->next = d->batch->gone;
+    d->batch->gone = g;
+    return true;
+}
+
+static bool take_mark(struct decoding *d, json_t *doc)
+{
+    const json_t *redacted = json_object_get(doc, "redacted");
+    bool preempting = str_eq_c(text_member(d, doc, "state", 16), "preempting");
+
+    if (json_is_integer(redacted) && json_integer_value(redacted) > d->batch->redacted)
+        d->batch->redacted = json_integer_value(redacted);
+    d->batch->preempting = d->batch->preempting || preempting;
+    heard(d, time_member(doc, 0));
+    return preempting || json_is_integer(redacted);
+}
+
+static bool take_json(struct decoding *d, int type, struct str text, int64_t offset)
 {
     CLEANUP(json_release) json_t *doc = NULL;
     struct ingest_batch *b = d->batch;
@@ -234,12 +306,16 @@ static bool take_json(struct decoding *d, int type, struct str text)
         return true;
     case RUNLOG_CODE: b->code = text; return true;
     case RUNLOG_MACHINE: b->machine = text; return true;
+    case RUNLOG_DIFF: b->diff = text; return true;
     case RUNLOG_CONFIG: merge(&b->config, doc); return true;
     case RUNLOG_SUMMARY: merge(&b->summary, doc); return true;
     case RUNLOG_FILE: return take_file(d, doc, text);
     case RUNLOG_TAGS: b->tags_join = false; return take_tags(d, doc);
     case RUNLOG_NOTES: return take_notes(d, doc);
     case RUNLOG_END_OF_RUN: return take_end(d, doc);
+    case RUNLOG_ALERT: return take_alert(d, doc, offset);
+    case RUNLOG_MARK: return take_mark(d, doc);
+    case RUNLOG_GONE: return take_gone(d, doc);
     default: return false;
     }
 }
@@ -255,6 +331,8 @@ static bool take_binary(struct decoding *d, const struct runlog_record *record)
     case RUNLOG_ROW:
         if (!runlog_row_decode(record, &row))
             return false;
+        if (d->batch->first_step == STEP_NONE)
+            d->batch->first_step = row.step;
         take_row(d, &row);
         return true;
     case RUNLOG_SYSTEM:
@@ -287,6 +365,7 @@ void ingest_decode(struct str data, int64_t from, struct arena *arena,
         .exit_code = EXIT_NONE,
         .exit_signal = EXIT_NONE,
         .ended_at = TIME_NONE,
+        .first_step = STEP_NONE,
     };
     while (runlog_next_group((const uint8_t *)data.data, data.len, &at, &group) == RUNLOG_RECORD) {
         char *payload = (char *)group.first.payload;
@@ -296,7 +375,8 @@ void ingest_decode(struct str data, int64_t from, struct arena *arena,
             runlog_group_copy(&group, (uint8_t *)payload);
         }
         known = runlog_type_is_json(group.type)
-                    ? take_json(&d, group.type, str_n(payload, group.payload_bytes))
+                    ? take_json(&d, group.type, str_n(payload, group.payload_bytes),
+                                from + (int64_t)group.begin)
                     : group.part_count == 1 && take_binary(&d, &group.first);
         if (!known)
             keep(&d, &group, payload, from + (int64_t)group.begin);

@@ -34,22 +34,39 @@ struct ingest_record { /* of a type we do not know */
     struct ingest_record *next;
 };
 
+struct ingest_alert {
+    int64_t offset;
+    struct alert alert; /* level, title, text, at */
+    struct ingest_alert *next;
+};
+
+struct ingest_gone {
+    struct writer_gone gone;
+    struct ingest_gone *next;
+};
+
 struct ingest_batch {
-    int64_t from, to;         /* log offsets it covers */
-    json_t *start;            /* or NULL; released by ingest_batch_release */
-    json_t *config, *summary; /* merged patches, or NULL */
-    struct str code, machine; /* whole documents, last one wins; len 0: none */
-    struct str tags, notes;   /* JSON array; text; data NULL: none */
-    bool tags_join;           /* the tags of a start record are added to those the run has */
+    int64_t from, to;               /* log offsets it covers */
+    json_t *start;                  /* or NULL; released by ingest_batch_release */
+    json_t *config, *summary;       /* merged patches, or NULL */
+    struct str code, machine, diff; /* whole documents, last one wins; len 0: none */
+    struct str tags, notes;         /* JSON array; text; data NULL: none */
+    bool tags_join;                 /* the tags of a start record are added to those the run has */
     struct ingest_name *names, *names_last;
     struct ingest_facts *facts;
     struct ingest_file *files;
     struct ingest_record *records;
     struct str *console; /* pieces in order */
     size_t console_count, console_room;
-    time_ms heard; /* newest time in it; TIME_NONE */
+    struct ingest_alert *alerts, *alerts_last; /* in order */
+    struct ingest_gone *gone;                  /* processes that a sidecar saw to be gone */
+    bool preempting;
+    int64_t redacted;   /* secrets taken out so far, as its marks say */
+    int64_t first_step; /* of its first row; STEP_NONE */
+    time_ms heard;      /* newest time in it; TIME_NONE */
     bool ended;
     int exit_code, exit_signal;
+    bool oom;
     time_ms ended_at;
     struct str end_reason;
     int64_t points;

@@ -58,6 +58,14 @@ enum err_code projects_require(struct cmd *cmd, struct str name, enum role need,
     return OK;
 }
 
+/* For people: the number that counts, also where the project has none. */
+static void show_silent(const struct cmd *cmd, struct project *project)
+{
+    project->silent_is_default = project->silent_s == 0;
+    if (project->silent_is_default)
+        project->silent_s = cmd->domain->config.run_silent_ms / 1000;
+}
+
 enum err_code projects_create(struct cmd *cmd, struct str name, const struct project_spec *spec,
                               struct project *ret_project, bool *ret_created, struct err *err)
 {
@@ -84,6 +92,7 @@ enum err_code projects_create(struct cmd *cmd, struct str name, const struct pro
     TRY(store_project_insert(cmd->store, &project, err));
     TRY(store_member_set(cmd->store, project.id, cmd->who->user, ROLE_OWNER, err));
     TRY(audit_add(cmd, name, STR("project created"), err));
+    show_silent(cmd, &project);
     *ret_project = project;
     *ret_created = true;
     return OK;
@@ -96,6 +105,8 @@ enum err_code projects_update(struct cmd *cmd, struct project *project,
         project->title = spec->title;
     if (spec->description.data)
         project->description = spec->description;
+    if (spec->silent_s >= 0)
+        project->silent_s = spec->silent_s;
     TRY(store_project_update(cmd->store, project, err));
     TRY(audit_add(cmd, project->name, STR("project changed"), err));
     return projects_show(cmd, project, err);
@@ -118,7 +129,9 @@ enum err_code projects_delete(struct cmd *cmd, const struct project *project, st
 
 enum err_code projects_show(struct cmd *cmd, struct project *project, struct err *err)
 {
-    return store_project_numbers(cmd->store, project, err);
+    TRY(store_project_numbers(cmd->store, project, err));
+    show_silent(cmd, project);
+    return OK;
 }
 
 enum err_code projects_list(struct cmd *cmd, struct str after, int limit,
@@ -128,8 +141,11 @@ enum err_code projects_list(struct cmd *cmd, struct str after, int limit,
 
     TRY(store_project_list(cmd->store, cmd->who->user, everything, after, limit, cmd->arena,
                            ret_projects, ret_count, err));
-    for (size_t i = 0; everything && i < *ret_count; i++)
-        (*ret_projects)[i].role = ROLE_OWNER;
+    for (size_t i = 0; i < *ret_count; i++) {
+        if (everything)
+            (*ret_projects)[i].role = ROLE_OWNER;
+        show_silent(cmd, &(*ret_projects)[i]);
+    }
     return OK;
 }
 

@@ -4,11 +4,14 @@
 #include "base/json.h"
 #include "domain/audit/audit.h"
 #include "domain/projects/projects.h"
+#include "store/store_log.h"
 #include "store/store_metric.h"
 #include "store/store_run.h"
+#include "store/store_writer.h"
 
 #define SUMMARY_METRICS_MAX 200
 #define SWEEP_RUNS_MAX      100
+#define WRITERS_A_RUN_MAX   10000
 #define DOC_BYTES_MAX       (16u * 1024 * 1024)
 
 static struct str or_empty(struct str s, const char *otherwise)
@@ -43,6 +46,8 @@ enum err_code runs_create(struct cmd *cmd, project_id project, struct str projec
         .tags = or_empty(spec->tags, "[]"),
         .command = or_empty(spec->command, "[]"),
         .created = spec->created == TIME_NONE ? cmd->now : spec->created,
+        .parent_step = STEP_NONE,
+        .stop_asked = TIME_NONE,
     };
     memcpy(run.create_hash, spec->hash, HASH_BYTES);
     TRY(store_run_insert(cmd->store, &run, err));
@@ -119,12 +124,37 @@ enum err_code runs_load_docs(struct cmd *cmd, struct run *run, struct err *err)
     return load_summary(cmd, run, err);
 }
 
+static bool has_hidden(struct cmd *cmd, const struct writer *writers, size_t count)
+{
+    return runs_epochs(writers, count, arena_array(cmd->arena, count, sizeof(struct writer_view)));
+}
+
+static int64_t console_size(const struct run *run, const struct writer *writers, size_t count)
+{
+    int64_t size = run->console_bytes;
+
+    for (size_t i = 0; i < count && !run->job_public_id.text[0]; i++)
+        size += writers[i].fenced ? 0 : writers[i].console_bytes;
+    return size;
+}
+
 enum err_code runs_load_detail(struct cmd *cmd, const struct run *run,
                                struct run_detail *ret_detail, struct err *err)
 {
+    struct writer *writers;
+    struct run parent;
+    size_t count = 0;
+
     TRY(store_run_doc_get(cmd->store, run->id, RUN_DOC_CODE, cmd->arena, &ret_detail->code, err));
     TRY(store_run_doc_get(cmd->store, run->id, RUN_DOC_MACHINE, cmd->arena, &ret_detail->machine,
                           err));
+    TRY(runs_writers(cmd, run->id, &writers, &count, err));
+    ret_detail->console_bytes = console_size(run, writers, count);
+    ret_detail->has_hidden = has_hidden(cmd, writers, count);
+    ret_detail->parent_exists =
+        run->parent.text[0] &&
+        store_run_get(cmd->store, &run->parent, cmd->arena, &parent, NULL) == OK &&
+        parent.project.v == run->project.v;
     return store_run_unknown_count(cmd->store, run->id, &ret_detail->unknown_records, err);
 }
 
@@ -146,6 +176,7 @@ enum err_code runs_update(struct cmd *cmd, struct run *run, const struct run_spe
         run->notes = spec->notes;
     if (spec->tags.data)
         run->tags = spec->tags;
+    TRY(runs_base_edit(cmd, run, spec, err));
     TRY(store_run_put(cmd->store, run, err));
     cmd_notice(cmd, NOTICE_RUN, run->project, run->project_name, &run->public_id);
     TRY(audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", run->public_id.text)),
@@ -161,12 +192,81 @@ enum err_code runs_delete(struct cmd *cmd, const struct run *run, struct err *er
                      STR("run deleted"), err);
 }
 
-enum err_code runs_console(struct cmd *cmd, const struct run *run, int64_t offset,
-                           int64_t bytes_max, struct buf *out, struct err *err)
+/* One text after the other: the bytes of `range` that lie in a text of `bytes` at `*at`. */
+struct console_reading {
+    int64_t at;   /* where the next text begins */
+    int64_t from; /* the next byte wanted */
+    int64_t left;
+};
+
+static bool next_part(struct console_reading *r, int64_t bytes, int64_t *ret_offset)
 {
-    if (offset >= run->console_bytes)
-        return OK;
-    return store_console_read(cmd->store, run->id, offset, bytes_max, out, err);
+    int64_t begin = r->at;
+
+    r->at += bytes;
+    if (r->left <= 0 || r->from >= r->at || r->from < begin)
+        return false;
+    *ret_offset = r->from - begin;
+    return true;
+}
+
+static enum err_code console_of_run(struct cmd *cmd, const struct run *run,
+                                    const struct console_range *range, const struct writer *writers,
+                                    size_t count, struct buf *out, struct err *err)
+{
+    struct console_reading r = {.from = range->offset, .left = range->bytes_max};
+    int64_t offset = 0;
+
+    if (next_part(&r, run->console_bytes, &offset))
+        TRY(store_console_read(cmd->store, run->id, offset, r.left, out, err));
+    for (size_t i = 0; i < count && !run->job_public_id.text[0]; i++) {
+        r.from = range->offset + (int64_t)out->len;
+        r.left = range->bytes_max - (int64_t)out->len;
+        if (!writers[i].fenced && next_part(&r, writers[i].console_bytes, &offset))
+            TRY(store_writer_console_read(cmd->store, writers[i].id, offset, r.left, out, err));
+    }
+    return OK;
+}
+
+enum err_code runs_console(struct cmd *cmd, const struct run *run,
+                           const struct console_range *range, struct buf *out, int64_t *ret_size,
+                           struct err *err)
+{
+    struct writer *writers, writer;
+    size_t count = 0;
+
+    if (range->writer.text[0]) {
+        TRY(store_writer_get(cmd->store, run->id, &range->writer, cmd->arena, &writer, err));
+        *ret_size = writer.console_bytes;
+        if (range->offset >= writer.console_bytes)
+            return OK;
+        return store_writer_console_read(cmd->store, writer.id, range->offset, range->bytes_max,
+                                         out, err);
+    }
+    TRY(runs_writers(cmd, run->id, &writers, &count, err));
+    *ret_size = console_size(run, writers, count);
+    return console_of_run(cmd, run, range, writers, count, out, err);
+}
+
+enum err_code runs_writers(struct cmd *cmd, run_id run, struct writer **ret_writers,
+                           size_t *ret_count, struct err *err)
+{
+    struct writer_gone *gone;
+    struct writer *writers;
+    size_t count = 0, gone_count = 0;
+
+    TRY(store_writer_list(cmd->store, run, WRITERS_A_RUN_MAX, cmd->arena, &writers, &count, err));
+    TRY(store_writer_gone_list(cmd->store, run, WRITERS_A_RUN_MAX, cmd->arena, &gone, &gone_count,
+                               err));
+    for (size_t i = 0; i < gone_count; i++)
+        for (size_t w = 0; w < count; w++)
+            if (memcmp(writers[w].public_id.text, gone[i].writer.text, ID_BYTES) == 0) {
+                writers[w].gone = gone[i].at;
+                writers[w].gone_oom = gone[i].oom;
+            }
+    *ret_writers = writers;
+    *ret_count = count;
+    return OK;
 }
 
 enum err_code runs_happen(struct cmd *cmd, struct run *run, const struct run_event *event,
@@ -181,28 +281,106 @@ enum err_code runs_happen(struct cmd *cmd, struct run *run, const struct run_eve
     return OK;
 }
 
+static struct run_event event_of(const struct cmd *cmd, const struct run_verdict *verdict)
+{
+    struct run_event event = {
+        .kind = RUN_EVENT_HEARD,
+        .at = cmd->now,
+        .end = verdict->state,
+        .exit_code = verdict->exit_code,
+        .exit_signal = verdict->exit_signal,
+        .oom = verdict->oom,
+        .reason = verdict->reason,
+    };
+
+    if (verdict->kind == VERDICT_OPEN)
+        event.kind = RUN_EVENT_OPENED;
+    if (verdict->kind == VERDICT_ENDED) {
+        event.kind = RUN_EVENT_ENDED;
+        event.at = verdict->at;
+    }
+    return event;
+}
+
+enum err_code runs_settle(struct cmd *cmd, struct run *run, struct err *err)
+{
+    struct run_verdict verdict;
+    struct run_event event;
+    struct writer *writers;
+    size_t count = 0;
+
+    TRY(runs_writers(cmd, run->id, &writers, &count, err));
+    verdict = runs_verdict(writers, count);
+    event = event_of(cmd, &verdict);
+    run->redacted = verdict.redacted;
+    if (verdict.started != TIME_NONE && !run->job_public_id.text[0])
+        run->started = verdict.started;
+    return runs_happen(cmd, run, &event, err);
+}
+
+enum err_code runs_stop(struct cmd *cmd, struct run *run, struct err *err)
+{
+    if (run_state_ended(run->state))
+        return err_set(err, ERR_CONFLICT, "run %s is %s already", run->public_id.text,
+                       run_state_name(run->state));
+    if (run->stop_asked == TIME_NONE)
+        run->stop_asked = cmd->now;
+    TRY(store_run_put(cmd->store, run, err));
+    cmd_notice(cmd, NOTICE_RUN, run->project, run->project_name, &run->public_id);
+    TRY(audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", run->public_id.text)),
+                  STR("asked to stop"), err));
+    return runs_load_docs(cmd, run, err);
+}
+
+enum err_code runs_diff(struct cmd *cmd, const struct run *run, struct str *ret_diff,
+                        struct err *err)
+{
+    struct str diff = {0};
+
+    TRY(store_run_doc_get(cmd->store, run->id, RUN_DOC_DIFF, cmd->arena, &diff, err));
+    if (!diff.len)
+        return err_set(err, ERR_NOT_FOUND, "run %s has no diff", run->public_id.text);
+    *ret_diff = diff;
+    return OK;
+}
+
+enum err_code runs_alerts(struct cmd *cmd, const struct alert_filter *filter,
+                          struct alert **ret_alerts, size_t *ret_count, struct err *err)
+{
+    return store_alert_list(cmd->store, filter, cmd->arena, ret_alerts, ret_count, err);
+}
+
+static enum err_code mark_silent(struct cmd *cmd, run_id id, struct err *err)
+{
+    struct run_verdict verdict;
+    struct writer *writers;
+    struct run run;
+    size_t count = 0;
+
+    TRY(store_run_by_id(cmd->store, id, cmd->arena, &run, err));
+    TRY(runs_writers(cmd, id, &writers, &count, err));
+    verdict = runs_verdict(writers, count);
+    struct run_event event = {
+        .kind = RUN_EVENT_SILENT,
+        .at = verdict.heard != TIME_NONE ? MIN(verdict.heard, cmd->now) : cmd->now,
+        .end = verdict.preempting ? RUN_PREEMPTED : RUN_CRASHED,
+        .exit_code = EXIT_NONE,
+        .exit_signal = EXIT_NONE,
+        .reason = verdict.preempting
+                      ? STR("its machine was to be taken away, and nothing was heard of it since")
+                      : STR("nothing was heard of it any more and its log has no end"),
+    };
+    return runs_happen(cmd, &run, &event, err);
+}
+
 enum err_code runs_sweep(struct cmd *cmd, struct err *err)
 {
     run_id ids[SWEEP_RUNS_MAX];
-    struct run_event event = {
-        .kind = RUN_EVENT_SILENT,
-        .at = cmd->now,
-        .end = RUN_CRASHED,
-        .exit_code = EXIT_NONE,
-        .exit_signal = EXIT_NONE,
-    };
     size_t count = 0;
 
-    TRY(store_run_silent(cmd->store, cmd->now - cmd->domain->config.run_silent_ms, SWEEP_RUNS_MAX,
+    TRY(store_run_silent(cmd->store, cmd->now, cmd->domain->config.run_silent_ms, SWEEP_RUNS_MAX,
                          ids, &count, err));
-    event.reason = str_from(
-        arena_printf(cmd->arena, "nothing was heard of it for %lld s and its log has no end",
-                     (long long)(cmd->domain->config.run_silent_ms / 1000)));
-    for (size_t i = 0; i < count; i++) {
-        struct run run;
-        TRY(store_run_by_id(cmd->store, ids[i], cmd->arena, &run, err));
-        event.at = run.seen == TIME_NONE ? cmd->now : run.seen;
-        TRY(runs_happen(cmd, &run, &event, err));
-    }
+    for (size_t i = 0; i < count; i++)
+        TRY(mark_silent(cmd, ids[i], err));
     return OK;
 }

@@ -4,6 +4,8 @@
 
 #include "base/buf.h"
 #include "domain/cmd.h"
+#include "domain/runs/runs_writers_state.h"
+#include "store/store_alert.h"
 
 struct run_spec {
     struct id id;
@@ -29,6 +31,10 @@ MUST_CHECK enum err_code runs_list(struct cmd *cmd, project_id project,
                                    size_t *ret_count, struct err *err);
 MUST_CHECK enum err_code runs_update(struct cmd *cmd, struct run *run, const struct run_spec *spec,
                                      struct err *err);
+/* What a person changed by hand is part of what the run is without its logs, which then change it
+ * no more. Part of runs_update. */
+MUST_CHECK enum err_code runs_base_edit(struct cmd *cmd, const struct run *run,
+                                        const struct run_spec *spec, struct err *err);
 /* The run and all it recorded. Its job, if any, is deleted by jobs_delete_of_run first. */
 MUST_CHECK enum err_code runs_delete(struct cmd *cmd, const struct run *run, struct err *err);
 
@@ -37,17 +43,28 @@ MUST_CHECK enum err_code runs_load_docs(struct cmd *cmd, struct run *run, struct
 struct run_detail {
     struct str code, machine; /* JSON or {0} */
     int64_t unknown_records;
+    int64_t console_bytes;
+    bool parent_exists; /* the run it branches from is still there */
+    bool has_hidden;    /* steps were set aside by a later epoch */
 };
 MUST_CHECK enum err_code runs_load_detail(struct cmd *cmd, const struct run *run,
                                           struct run_detail *ret_detail, struct err *err);
 
-/* Console text from a byte offset, at most `bytes_max`; empty at the end. */
-MUST_CHECK enum err_code runs_console(struct cmd *cmd, const struct run *run, int64_t offset,
-                                      int64_t bytes_max, struct buf *out, struct err *err);
+/* Console text from a byte offset: of one writer, or (`writer` empty) of the run: what the agent of
+ * its job sent, or else the texts of its writers one after the other, in their order. */
+struct console_range {
+    struct id writer;
+    int64_t offset, bytes_max;
+};
+/* *ret_size: bytes known so far. ERR_NOT_FOUND: the run has no such writer. */
+MUST_CHECK enum err_code runs_console(struct cmd *cmd, const struct run *run,
+                                      const struct console_range *range, struct buf *out,
+                                      int64_t *ret_size, struct err *err);
 
 /* What a log or a job says of a run's life. */
 enum run_event_kind {
     RUN_EVENT_HEARD,   /* records came */
+    RUN_EVENT_OPENED,  /* a process took the run up (again) */
     RUN_EVENT_ENDED,   /* an end record, or the verdict of its job */
     RUN_EVENT_SILENT,  /* nothing for too long */
     RUN_EVENT_PENDING, /* its job waits (again) */
@@ -67,5 +84,18 @@ void run_apply(struct run *run, const struct run_event *event);
 /* Applies and saves; notifies when the state changed. */
 MUST_CHECK enum err_code runs_happen(struct cmd *cmd, struct run *run,
                                      const struct run_event *event, struct err *err);
+/* The writers of a run in the order in which their points count, with the word of their sidecars.
+ */
+MUST_CHECK enum err_code runs_writers(struct cmd *cmd, run_id run, struct writer **ret_writers,
+                                      size_t *ret_count, struct err *err);
+/* Works out the run's state, start, and what else follows from its writers, and saves it. */
+MUST_CHECK enum err_code runs_settle(struct cmd *cmd, struct run *run, struct err *err);
+/* Asks the processes of the run to stop: they hear it with the answer to their next post. */
+MUST_CHECK enum err_code runs_stop(struct cmd *cmd, struct run *run, struct err *err);
+/* What its code had changed since the commit, as JSON: diff, bytes, cut. ERR_NOT_FOUND. */
+MUST_CHECK enum err_code runs_diff(struct cmd *cmd, const struct run *run, struct str *ret_diff,
+                                   struct err *err);
+MUST_CHECK enum err_code runs_alerts(struct cmd *cmd, const struct alert_filter *filter,
+                                     struct alert **ret_alerts, size_t *ret_count, struct err *err);
 /* Marks runs crashed that were silent for too long; at most 100 a call. */
 MUST_CHECK enum err_code runs_sweep(struct cmd *cmd, struct err *err);

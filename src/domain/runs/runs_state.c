@@ -26,13 +26,18 @@ void run_apply(struct run *run, const struct run_event *e)
 {
     bool follows_job = run->job_public_id.text[0] != 0;
 
-    if (run->seen == TIME_NONE || run->seen < e->at)
+    /* An end carries the clock of another machine: it says nothing of when we heard. */
+    if (e->kind != RUN_EVENT_ENDED && (run->seen == TIME_NONE || run->seen < e->at))
         run->seen = e->at;
     if (follows_job != e->from_job)
         return; /* only seen changes: its log does not decide about a job's run */
     switch (e->kind) {
     case RUN_EVENT_HEARD:
         if (run->state == RUN_PENDING || run->state == RUN_CRASHED)
+            resume(run, RUN_RUNNING, e->at);
+        break;
+    case RUN_EVENT_OPENED:
+        if (run->state != RUN_RUNNING)
             resume(run, RUN_RUNNING, e->at);
         break;
     case RUN_EVENT_ENDED: end(run, e); break;

@@ -40,7 +40,7 @@ static enum run_state after(enum run_state from, bool of_job, enum run_event_kin
     };
 
     run_apply(&run, &event);
-    assert_int_equal(run.seen, 100);
+    assert_true(run.seen == (kind == RUN_EVENT_ENDED ? TIME_NONE : 100));
     assert_true(run_state_ended(run.state) == (run.ended != TIME_NONE));
     return run.state;
 }
@@ -51,6 +51,7 @@ static void its_own_log_decides_about_a_run_without_a_job(void **state)
     for (enum run_state s = 0; s < RUN_STATE_COUNT; s++) {
         bool revived = s == RUN_PENDING || s == RUN_CRASHED;
         assert_int_equal(after(s, false, RUN_EVENT_HEARD, false), revived ? RUN_RUNNING : s);
+        assert_int_equal(after(s, false, RUN_EVENT_OPENED, false), RUN_RUNNING);
         assert_int_equal(after(s, false, RUN_EVENT_ENDED, false), RUN_FAILED);
         assert_int_equal(after(s, false, RUN_EVENT_SILENT, false),
                          run_state_ended(s) ? s : RUN_FAILED);
@@ -62,6 +63,7 @@ static void a_run_of_a_job_follows_the_job_alone(void **state)
     (void)state;
     for (enum run_state s = 0; s < RUN_STATE_COUNT; s++) {
         assert_int_equal(after(s, true, RUN_EVENT_HEARD, false), s);
+        assert_int_equal(after(s, true, RUN_EVENT_OPENED, false), s);
         assert_int_equal(after(s, true, RUN_EVENT_ENDED, false), s);
         assert_int_equal(after(s, true, RUN_EVENT_SILENT, false), s);
         assert_int_equal(after(s, true, RUN_EVENT_RUNNING, true), RUN_RUNNING);

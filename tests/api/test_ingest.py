@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -54,9 +55,11 @@ def test_the_name_of_init_names_a_run_that_has_none(server: Server) -> None:
 
     def start(of: str, **more: Any) -> None:
         log = Log()
+        log.clock += next(minutes) * 60_000
         log.start(**more)
         server.upload(of, log)
 
+    minutes = itertools.count()
     named: list[Any] = []
     for more in ({}, {"name": "by hand"}):
         made = make_id("r")

@@ -219,13 +219,17 @@ static void fold_tags(json_t *result, const json_t *facts)
 
 static void fold_one(const json_t *base, json_t *result, const json_t *facts)
 {
-    static const char *const fields[] = {"name", "group", "job_type", "host", "notes", "command"};
+    static const char *const fields[] = {"group", "job_type", "host", "notes", "command"};
+    json_t *name = json_object_get(facts, "name");
 
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         json_t *value = json_object_get(facts, fields[i]);
         if (value && !is_edited(base, fields[i]))
             (void)json_object_set(result, fields[i], value); /* fails only when out of memory */
     }
+    /* The first name stays, as the run is known by it. */
+    if (name && !is_edited(base, "name") && !json_object_get(result, "script_name"))
+        (void)json_object_set(result, "script_name", name);
     if (!is_edited(base, "tags"))
         fold_tags(result, facts);
     json_t *branch = json_object_get(facts, "branch");
@@ -270,8 +274,9 @@ static void take_result(struct cmd *cmd, struct run *run, const json_t *base, co
     struct str tags = to_text(cmd, json_object_get(result, "tags"));
     struct str command = to_text(cmd, json_object_get(result, "command"));
 
-    if (!has_own_name(run, base) || is_edited(base, "name"))
-        run->name = text_member(cmd, result, "name");
+    run->name = text_member(cmd, result, "name");
+    if (!has_own_name(run, base) && json_object_get(result, "script_name"))
+        run->name = text_member(cmd, result, "script_name");
     run->group = text_member(cmd, result, "group");
     run->job_type = text_member(cmd, result, "job_type");
     run->host = text_member(cmd, result, "host");

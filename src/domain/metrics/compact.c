@@ -14,6 +14,7 @@ struct gathered {
 };
 
 struct gathering {
+    struct column_coder *coder;
     struct cmd *cmd;
     const struct writer *writer;
     struct gathered **by_local; /* by local name id; NULL: unknown name */
@@ -66,7 +67,7 @@ static struct metric_chunk make_chunk(struct gathering *g, metric_id metric,
         .step_max = INT64_MIN,
         .at_min = INT64_MAX,
         .at_max = INT64_MIN,
-        .data = chunk_encode(points, count, g->cmd->arena),
+        .data = chunk_encode(g->coder, points, count, g->cmd->arena),
     };
 
     for (size_t i = 0; i < count; i++) {
@@ -84,8 +85,7 @@ static enum err_code take_up_last(struct gathering *g, struct gathered *m, int64
 {
     struct point_list joined = {0};
     struct metric_chunk last;
-    struct metric_point *points;
-    size_t count = 0;
+    struct chunk_points *points = ARENA_NEW(g->cmd->arena, struct chunk_points);
     enum err_code code = store_chunk_newest(g->cmd->store, g->writer->run, m->metric, g->writer->id,
                                             g->cmd->arena, &last, err);
 
@@ -97,9 +97,11 @@ static enum err_code take_up_last(struct gathering *g, struct gathered *m, int64
     if (last.count >= METRIC_CHUNK_POINTS)
         return OK;
     *ret_seq = last.seq;
-    TRY(chunk_decode(last.data, g->cmd->arena, &points, &count, err));
-    for (size_t i = 0; i < count; i++)
-        point_list_add(&joined, g->cmd->arena, points[i]);
+    TRY(chunk_decode(g->coder, last.data, CHUNK_ALL, points, err));
+    for (size_t i = 0; i < points->count; i++)
+        point_list_add(
+            &joined, g->cmd->arena,
+            (struct metric_point){points->steps[i], points->times[i], points->values[i]});
     for (size_t i = 0; i < m->list.count; i++)
         point_list_add(&joined, g->cmd->arena, m->list.points[i]);
     m->list = joined;
@@ -130,9 +132,15 @@ static enum err_code cut(struct gathering *g, struct compact_plan *plan, struct 
     return OK;
 }
 
+static void coder_release(struct column_coder **coder)
+{
+    column_coder_free(*coder);
+}
+
 enum err_code metrics_compact_read(struct cmd *cmd, const struct writer *writer, int64_t bytes_max,
                                    struct compact_plan *ret_plan, struct err *err)
 {
+    CLEANUP(coder_release) struct column_coder *coder = column_coder_new();
     struct gathering g = {.cmd = cmd, .writer = writer};
     struct compact_plan plan = {
         .writer = writer->id,
@@ -141,6 +149,7 @@ enum err_code metrics_compact_read(struct cmd *cmd, const struct writer *writer,
     };
 
     TRY(gathering_init(&g, err));
+    g.coder = coder;
     while (plan.to < writer->applied_offset && plan.to - plan.from < bytes_max) {
         struct log_blob blob;
         TRY(store_log_blob_next(cmd->store, writer->id, plan.to, cmd->arena, &blob, err));

@@ -25,7 +25,9 @@ struct reading {
     uint64_t width;                 /* of a bucket */
     struct metric_bucket *buckets;
     struct metric_series *series;
-    bool fill; /* second pass */
+    struct column_coder *coder;
+    struct chunk_points *chunk; /* room for one */
+    bool fill;                  /* second pass */
 };
 
 enum err_code metrics_list(struct cmd *cmd, run_id run, const struct metric_filter *filter,
@@ -146,15 +148,14 @@ static bool take_ends(struct reading *r, const struct metric_chunk *c)
 static enum err_code take_chunk(struct reading *r, const struct metric_chunk *chunk,
                                 struct err *err)
 {
-    CLEANUP(arena_release) struct arena arena = {0};
-    struct metric_point *points;
-    size_t count = 0;
+    struct chunk_points *p = r->chunk;
+    unsigned columns = CHUNK_VALUES | (r->query->axis == AXIS_STEP ? CHUNK_STEPS : CHUNK_TIMES);
 
     if (take_ends(r, chunk))
         return OK;
-    TRY(chunk_decode(chunk->data, &arena, &points, &count, err));
-    for (size_t i = 0; i < count; i++)
-        take_point(r, &points[i]);
+    TRY(chunk_decode(r->coder, chunk->data, columns, p, err));
+    for (size_t i = 0; i < p->count; i++)
+        take_point(r, &(struct metric_point){p->steps[i], p->times[i], p->values[i]});
     return OK;
 }
 
@@ -209,10 +210,19 @@ static enum err_code read_series(struct cmd *cmd, struct reading *r, struct err 
     return OK;
 }
 
-static enum err_code query_run(struct cmd *cmd, const struct metric_query *query, struct run *run,
-                               const metric_id *metrics, struct metric_series *series,
-                               size_t *series_count, struct err *err)
+/* A query while it is being answered. */
+struct answering {
+    const struct metric_query *query;
+    metric_id *metrics;
+    struct column_coder *coder;
+    struct metric_series *series;
+    size_t series_count;
+};
+
+static enum err_code query_run(struct cmd *cmd, struct answering *a, struct run *run,
+                               struct err *err)
 {
+    const struct metric_query *query = a->query;
     struct writer *writers;
     struct point_list **tails;
     size_t writer_count = 0;
@@ -222,26 +232,28 @@ static enum err_code query_run(struct cmd *cmd, const struct metric_query *query
     tails = arena_array(cmd->arena, writer_count, sizeof *tails);
     for (size_t w = 0; w < writer_count; w++) {
         tails[w] = arena_array(cmd->arena, query->metric_count, sizeof **tails);
-        TRY(series_tail(cmd, &writers[w], metrics, query->metric_count, tails[w], err));
+        TRY(series_tail(cmd, &writers[w], a->metrics, query->metric_count, tails[w], err));
     }
     for (size_t m = 0; m < query->metric_count; m++) {
         struct point_list *own = arena_array(cmd->arena, writer_count, sizeof *own);
         struct reading r = {
             .query = query,
             .run = run,
-            .metric = metrics[m],
+            .metric = a->metrics[m],
             .writers = writers,
             .writer_count = writer_count,
             .tails = own,
             .origin = run->started == TIME_NONE ? run->created : run->started,
-            .series = &series[*series_count],
+            .series = &a->series[a->series_count],
+            .coder = a->coder,
+            .chunk = ARENA_NEW(cmd->arena, struct chunk_points),
         };
         for (size_t w = 0; w < writer_count; w++)
             own[w] = tails[w][m];
         *r.series = (struct metric_series){.run = run->public_id, .metric = query->metrics[m]};
-        if (metrics[m].v)
+        if (a->metrics[m].v)
             TRY(read_series(cmd, &r, err));
-        *series_count += r.series->count > 0;
+        a->series_count += r.series->count > 0;
     }
     return OK;
 }
@@ -258,25 +270,35 @@ static enum err_code find_metric(struct cmd *cmd, project_id project, struct str
     return OK;
 }
 
+static void coder_release(struct column_coder **coder)
+{
+    column_coder_free(*coder);
+}
+
 enum err_code metrics_query(struct cmd *cmd, project_id project, const struct metric_query *query,
                             struct metric_series **ret_series, size_t *ret_count, struct err *err)
 {
-    size_t most = query->run_count * query->metric_count, count = 0;
-    struct metric_series *series = arena_array(cmd->arena, most + 1, sizeof *series);
-    metric_id *metrics = arena_array(cmd->arena, query->metric_count, sizeof *metrics);
+    CLEANUP(coder_release) struct column_coder *coder = column_coder_new();
+    struct answering a = {
+        .query = query,
+        .metrics = arena_array(cmd->arena, query->metric_count, sizeof *a.metrics),
+        .coder = coder,
+        .series =
+            arena_array(cmd->arena, query->run_count * query->metric_count + 1, sizeof *a.series),
+    };
 
     ENSURE(query->buckets >= 1 && query->buckets <= METRIC_BUCKETS_MAX);
     for (size_t m = 0; m < query->metric_count; m++)
-        TRY(find_metric(cmd, project, query->metrics[m], &metrics[m], err));
+        TRY(find_metric(cmd, project, query->metrics[m], &a.metrics[m], err));
     for (size_t i = 0; i < query->run_count; i++) {
         struct run run;
         TRY(store_run_get(cmd->store, &query->runs[i], cmd->arena, &run, err));
         if (run.project.v != project.v)
             return err_set_field(err, ERR_NOT_FOUND, "runs", "run %s is not in this project",
                                  query->runs[i].text);
-        TRY(query_run(cmd, query, &run, metrics, series, &count, err));
+        TRY(query_run(cmd, &a, &run, err));
     }
-    *ret_series = series;
-    *ret_count = count;
+    *ret_series = a.series;
+    *ret_count = a.series_count;
     return OK;
 }

@@ -1,80 +1,61 @@
-/* Encoding and decoding of chunks. */
+/* Chunks out of columns. */
 #include "store/chunk/chunk.h"
 
-#include "runlog/crc.h"
+#include <string.h>
 
-#define HEADER_BYTES 12
+#define VERSION 2
 
-static void put_u32(char *at, uint32_t v)
+struct str chunk_encode(struct column_coder *coder, const struct metric_point *points, size_t count,
+                        struct arena *arena)
 {
-    for (int i = 0; i < 4; i++)
-        at[i] = (char)(v >> (8 * i));
-}
-
-static uint32_t get_u32(const char *at)
-{
-    uint32_t v = 0;
-    for (int i = 0; i < 4; i++)
-        v |= (uint32_t)(uint8_t)at[i] << (8 * i);
-    return v;
-}
-
-static void put_u64(char *at, uint64_t v)
-{
-    for (int i = 0; i < 8; i++)
-        at[i] = (char)(v >> (8 * i));
-}
-
-static uint64_t get_u64(const char *at)
-{
-    uint64_t v = 0;
-    for (int i = 0; i < 8; i++)
-        v |= (uint64_t)(uint8_t)at[i] << (8 * i);
-    return v;
-}
-
-struct str chunk_encode(const struct metric_point *points, size_t count, struct arena *arena)
-{
-    size_t len = HEADER_BYTES + count * 24;
-    char *out = arena_alloc(arena, len), *at = out + HEADER_BYTES;
+    uint8_t *out = arena_alloc(arena, CHUNK_HEADER_BYTES + 3 * (COLUMN_HEADER_BYTES + count * 8));
+    int64_t numbers[METRIC_CHUNK_POINTS];
+    double values[METRIC_CHUNK_POINTS];
+    size_t len = CHUNK_HEADER_BYTES;
 
     ENSURE(count >= 1 && count <= METRIC_CHUNK_POINTS);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bits;
-        memcpy(&bits, &points[i].value, sizeof bits);
-        put_u64(at + 8 * i, (uint64_t)points[i].step);
-        put_u64(at + 8 * (count + i), (uint64_t)points[i].at);
-        put_u64(at + 8 * (2 * count + i), bits);
-    }
-    out[0] = 1;
-    out[1] = out[2] = out[3] = CHUNK_RAW;
-    put_u32(out + 4, (uint32_t)count);
-    put_u32(out + 8, runlog_crc(0, out + HEADER_BYTES, len - HEADER_BYTES));
-    return str_n(out, len);
+    out[0] = VERSION;
+    out[2] = (uint8_t)count;
+    out[3] = (uint8_t)(count >> 8);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = points[i].step;
+    len += column_put_ints(coder, numbers, count, out + len);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = points[i].at;
+    len += column_put_ints(coder, numbers, count, out + len);
+    for (size_t i = 0; i < count; i++)
+        values[i] = points[i].value;
+    len += column_put_floats(coder, values, count, out + len);
+    return str_n((const char *)out, len);
 }
 
-enum err_code chunk_decode(struct str data, struct arena *arena, struct metric_point **ret_points,
-                           size_t *ret_count, struct err *err)
+enum err_code chunk_decode(struct column_coder *coder, struct str data, unsigned columns,
+                           struct chunk_points *ret_points, struct err *err)
 {
-    const char *at = data.data + HEADER_BYTES;
-    struct metric_point *points;
+    const uint8_t *head = (const uint8_t *)data.data;
+    struct str rest;
     size_t count;
 
-    if (data.len < HEADER_BYTES || data.data[0] != 1 || data.data[1] || data.data[2] ||
-        data.data[3])
-        return err_set(err, ERR_IO, "a metric chunk is of a later version or damaged");
-    count = get_u32(data.data + 4);
-    if (count < 1 || count > METRIC_CHUNK_POINTS || data.len != HEADER_BYTES + count * 24 ||
-        runlog_crc(0, at, data.len - HEADER_BYTES) != get_u32(data.data + 8))
-        return err_set(err, ERR_IO, "a metric chunk is damaged");
-    points = arena_array(arena, count, sizeof *points);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t bits = get_u64(at + 8 * (2 * count + i));
-        points[i].step = (int64_t)get_u64(at + 8 * i);
-        points[i].at = (int64_t)get_u64(at + 8 * (count + i));
-        memcpy(&points[i].value, &bits, sizeof bits);
-    }
-    *ret_points = points;
-    *ret_count = count;
+    if (data.len < CHUNK_HEADER_BYTES || head[0] != VERSION || head[1] != 0)
+        return err_set(err, ERR_IO, "a metric chunk is damaged or of a later version");
+    count = (size_t)head[2] | (size_t)head[3] << 8;
+    if (count < 1 || count > METRIC_CHUNK_POINTS)
+        return err_set(err, ERR_IO, "a metric chunk is damaged: it says %zu points", count);
+    rest = str_n(data.data + CHUNK_HEADER_BYTES, data.len - CHUNK_HEADER_BYTES);
+    if (columns & CHUNK_STEPS)
+        TRY(column_take_ints(coder, &rest, count, ret_points->steps, err));
+    else
+        TRY(column_skip(&rest, err));
+    if (columns & CHUNK_TIMES)
+        TRY(column_take_ints(coder, &rest, count, ret_points->times, err));
+    else
+        TRY(column_skip(&rest, err));
+    if (columns & CHUNK_VALUES)
+        TRY(column_take_floats(coder, &rest, count, ret_points->values, err));
+    else
+        TRY(column_skip(&rest, err));
+    if (rest.len)
+        return err_set(err, ERR_IO, "a metric chunk is damaged: %zu bytes too many", rest.len);
+    ret_points->count = count;
     return OK;
 }

@@ -1,23 +1,31 @@
-/* A metric chunk: up to 1,024 points of one metric from one writer, column by column.
+/* A metric chunk: up to METRIC_CHUNK_POINTS points of one metric from one writer, column by column.
  *
- *     u8 version (1) | u8 step codec | u8 time codec | u8 value codec | u32 count | u32 CRC-32C of
- *     what follows | steps | times | values
+ *     u8 version (2) | u8 0 | u16 count | column of steps | column of times | column of values
  *
- * A codec tag names how its column lies there. Tag 0 is raw: little-endian int64 or float64.
- * Readers refuse tags they do not know. thread: any */
+ * Each column has its own checksum, so that a chart over steps never looks at the times.
+ * thread: any, a coder is used by one at a time */
 #pragma once
 
 #include "base/arena.h"
-#include "base/err.h"
-#include "model/metric.h"
+#include "store/chunk/column.h"
 
-enum chunk_codec { CHUNK_RAW = 0 };
-
-#define CHUNK_BYTES_MAX (12 + METRIC_CHUNK_POINTS * 24)
+#define CHUNK_HEADER_BYTES 4
+#define CHUNK_BYTES_MAX    (CHUNK_HEADER_BYTES + 3 * COLUMN_BYTES_MAX)
 
 /* `count` is 1 to METRIC_CHUNK_POINTS. The bytes live in the arena. */
-struct str chunk_encode(const struct metric_point *points, size_t count, struct arena *arena);
-/* ERR_IO: damaged, or of a later version. The points live in the arena. */
-MUST_CHECK enum err_code chunk_decode(struct str data, struct arena *arena,
-                                      struct metric_point **ret_points, size_t *ret_count,
-                                      struct err *err);
+struct str chunk_encode(struct column_coder *coder, const struct metric_point *points, size_t count,
+                        struct arena *arena);
+
+enum chunk_column { CHUNK_STEPS = 1, CHUNK_TIMES = 2, CHUNK_VALUES = 4, CHUNK_ALL = 7 };
+
+/* A chunk as it is read; columns that were not asked for are left as they were. */
+struct chunk_points {
+    size_t count;
+    int64_t steps[METRIC_CHUNK_POINTS];
+    time_ms times[METRIC_CHUNK_POINTS];
+    double values[METRIC_CHUNK_POINTS];
+};
+
+/* `columns`: enum chunk_column, added up. ERR_IO: damaged, or of a later version. */
+MUST_CHECK enum err_code chunk_decode(struct column_coder *coder, struct str data, unsigned columns,
+                                      struct chunk_points *ret_points, struct err *err);

@@ -1,5 +1,4 @@
 /* Facts about the store: opening, migrating, transactions, chunks and values. */
-#include "store/chunk/chunk.h"
 #include "store/store_identity.h"
 #include "store/store_metric.h"
 
@@ -136,30 +135,6 @@ static void floats_keep_their_order_and_every_bit(void **state)
     assert_true(isnan(float_from_bits(float_to_bits(NAN))));
 }
 
-static void a_chunk_comes_back_bit_for_bit_and_damage_is_noticed(void **state)
-{
-    CLEANUP(arena_release) struct arena arena = {0};
-    struct metric_point points[METRIC_CHUNK_POINTS], *back;
-    struct str data;
-    char *copy;
-    size_t count = 0;
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(points); i++)
-        points[i] = (struct metric_point){INT64_MIN + (int64_t)i, -(int64_t)i,
-                                          i % 3 ? 1.0 / (double)(i + 1) : NAN};
-    data = chunk_encode(points, ARRAY_LEN(points), &arena);
-    assert_int_equal(chunk_decode(data, &arena, &back, &count, NULL), OK);
-    assert_int_equal(count, METRIC_CHUNK_POINTS);
-    assert_memory_equal(back, points, sizeof points);
-    for (size_t at = 0; at < data.len; at += 97) {
-        copy = arena_text(&arena, data);
-        copy[at] ^= 1;
-        assert_int_equal(chunk_decode(str_n(copy, data.len), &arena, &back, &count, NULL), ERR_IO);
-    }
-    assert_int_equal(chunk_decode(str_n(data.data, 11), &arena, &back, &count, NULL), ERR_IO);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,7 +142,6 @@ int main(void)
         cmocka_unit_test(a_refused_command_leaves_nothing_and_the_batch_goes_on),
         cmocka_unit_test(a_reader_cannot_write),
         cmocka_unit_test(floats_keep_their_order_and_every_bit),
-        cmocka_unit_test(a_chunk_comes_back_bit_for_bit_and_damage_is_noticed),
         cmocka_unit_test(a_folder_from_a_newer_version_is_refused),
     };
 

@@ -8,7 +8,6 @@ import {
   padRange,
   rangeOf,
   sectionsOf,
-  seriesFrom,
   smooth,
   stepFrom,
   timeSteps,
@@ -17,20 +16,6 @@ import {
 const floats = (...values: number[]): Float64Array => Float64Array.from(values)
 
 describe('series', () => {
-  it('strings stand for what JSON has no number for', () => {
-    const answer = {
-      count: 3,
-      x: [0, 1, 2],
-      last: [1, 'NaN', 'Infinity'],
-      min: [1, null, 2],
-      max: [1, null, 2],
-    }
-    const series = seriesFrom(answer, { id: 'r', label: 'run', colour: '#000' })
-    expect([...series.last]).toEqual([1, Number.NaN, Number.POSITIVE_INFINITY])
-    expect(series.min[1]).toBeNaN()
-    expect(series.notFinite).toBe(0)
-  })
-
   it('smoothing is debiased and leaves gaps', () => {
     const out = smooth(floats(4, 4, Number.NaN, 4), 0.9)
     expect(out[0]).toBeCloseTo(4)

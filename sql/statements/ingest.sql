@@ -131,20 +131,31 @@ ON CONFLICT (writer_id, local_id) DO UPDATE SET metric_id = excluded.metric_id;
 SELECT n.local_id, n.metric_id, m.kind FROM writer_name n JOIN metric_name m ON m.id = n.metric_id
 WHERE n.writer_id = :writer_id AND n.local_id > :after_local_id ORDER BY n.local_id LIMIT :limit;
 
+-- columns: facts_columns
+r.point_count, r.finite_count, r.last_bits, r.first_bits, r.min_bits, r.max_bits, r.sum_bits,
+    r.last_step, r.first_step, r.min_step, r.max_step, r.last_at_ms, r.first_at_ms
+
 -- name: run_metric_get
 -- one row
-SELECT point_count, finite_count, last_step, last_bits, min_bits, max_bits
-FROM run_metric WHERE run_id = :run_id AND metric_id = :metric_id;
+SELECT {facts_columns}
+FROM run_metric r WHERE r.run_id = :run_id AND r.metric_id = :metric_id;
 
 -- name: run_metric_set
-INSERT INTO run_metric (run_id, metric_id, point_count, finite_count, last_step, last_bits, min_bits, max_bits)
-VALUES (:run_id, :metric_id, :point_count, :finite_count, :last_step, :last_bits, :min_bits, :max_bits)
+INSERT INTO run_metric (run_id, metric_id, point_count, finite_count, last_bits, first_bits,
+    min_bits, max_bits, sum_bits, last_step, first_step, min_step, max_step, last_at_ms,
+    first_at_ms)
+VALUES (:run_id, :metric_id, :point_count, :finite_count, :last_bits, :first_bits,
+    :min_bits, :max_bits, :sum_bits, :last_step, :first_step, :min_step, :max_step, :last_at_ms,
+    :first_at_ms)
 ON CONFLICT (run_id, metric_id) DO UPDATE SET point_count = excluded.point_count,
-    finite_count = excluded.finite_count, last_step = excluded.last_step,
-    last_bits = excluded.last_bits, min_bits = excluded.min_bits, max_bits = excluded.max_bits;
+    finite_count = excluded.finite_count, last_bits = excluded.last_bits,
+    first_bits = excluded.first_bits, min_bits = excluded.min_bits, max_bits = excluded.max_bits,
+    sum_bits = excluded.sum_bits, last_step = excluded.last_step, first_step = excluded.first_step,
+    min_step = excluded.min_step, max_step = excluded.max_step,
+    last_at_ms = excluded.last_at_ms, first_at_ms = excluded.first_at_ms;
 
 -- name: run_metric_list
-SELECT m.id, m.name, m.kind, r.point_count, r.finite_count, r.last_step, r.last_bits, r.min_bits, r.max_bits
+SELECT {facts_columns}, m.id, m.name, m.kind
 FROM run_metric r JOIN metric_name m ON m.id = r.metric_id
 WHERE r.run_id = :run_id AND (:kind < 0 OR m.kind = :kind) AND m.name > :after_name
     AND (:prefix_like = '' OR m.name LIKE :prefix_like ESCAPE '!')
@@ -166,17 +177,35 @@ ON CONFLICT (run_id, metric_id, writer_id, seq) DO UPDATE SET point_count = excl
 -- columns: chunk_columns
 seq, point_count, step_min, step_max, at_min_ms, at_max_ms, data
 
--- name: metric_chunk_newest
+-- name: metric_chunk_get
+-- one row
 SELECT {chunk_columns} FROM metric_chunk
-WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id
-ORDER BY seq DESC LIMIT 1;
+WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id AND seq = :seq;
 
--- name: metric_chunk_list
-SELECT {chunk_columns} FROM metric_chunk
-WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id AND seq > :after_seq
-    AND step_max >= :step_from AND step_min <= :step_to
-    AND at_max_ms >= :at_from AND at_min_ms <= :at_to
-ORDER BY seq LIMIT :limit;
+-- name: metric_series_get
+-- one row
+SELECT point_count, step_min, step_max, at_min_ms, at_max_ms, log_offset FROM metric_series
+WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id;
+
+-- name: metric_series_set
+INSERT INTO metric_series (run_id, metric_id, writer_id, point_count, step_min, step_max,
+    at_min_ms, at_max_ms, log_offset)
+VALUES (:run_id, :metric_id, :writer_id, :point_count, :step_min, :step_max,
+    :at_min_ms, :at_max_ms, :log_offset)
+ON CONFLICT (run_id, metric_id, writer_id) DO UPDATE SET point_count = excluded.point_count,
+    step_min = excluded.step_min, step_max = excluded.step_max, at_min_ms = excluded.at_min_ms,
+    at_max_ms = excluded.at_max_ms, log_offset = excluded.log_offset
+WHERE metric_series.log_offset = :expected_offset;
+
+-- name: metric_level_get
+-- one row
+SELECT data FROM metric_level WHERE run_id = :run_id AND metric_id = :metric_id
+    AND writer_id = :writer_id AND level = :level AND seq = :seq;
+
+-- name: metric_level_set
+INSERT INTO metric_level (run_id, metric_id, writer_id, level, seq, data)
+VALUES (:run_id, :metric_id, :writer_id, :level, :seq, :data)
+ON CONFLICT (run_id, metric_id, writer_id, level, seq) DO UPDATE SET data = excluded.data;
 
 -- name: blob_insert
 INSERT INTO blob (digest, size_bytes, created_ms) VALUES (:digest, :size_bytes, :created_ms)

@@ -104,6 +104,12 @@ DELETE FROM run_file WHERE run_id = :run_id;
 -- name: run_delete_chunks
 DELETE FROM metric_chunk WHERE run_id = :run_id;
 
+-- name: run_delete_levels
+DELETE FROM metric_level WHERE run_id = :run_id;
+
+-- name: run_delete_series
+DELETE FROM metric_series WHERE run_id = :run_id;
+
 -- name: run_delete_metrics
 DELETE FROM run_metric WHERE run_id = :run_id;
 

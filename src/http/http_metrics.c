@@ -2,9 +2,14 @@
 #include "domain/metrics/metrics.h"
 #include "gen/http_routes.h"
 #include "http/http_render.h"
+#include "http/http_render_metrics.h"
 #include "http/http_take.h"
 
+#include <math.h>
+
 #define BUCKETS_DEFAULT 1000
+#define POINTS_DEFAULT  1000
+#define X_MAX           9007199254740991ll
 
 enum err_code http_metric_list(struct http_call *call, struct err *err)
 {
@@ -62,60 +67,144 @@ static enum err_code take_metrics(struct http_call *call, const json_t *array,
     return OK;
 }
 
-static enum err_code take_axis(struct str x, enum metric_axis *ret_axis, struct err *err)
+static enum err_code take_axis(struct str x, struct metric_query *q, struct err *err)
 {
-    if (!x.data || str_eq_c(x, "step"))
-        *ret_axis = AXIS_STEP;
-    else if (str_eq_c(x, "time"))
-        *ret_axis = AXIS_TIME;
-    else if (str_eq_c(x, "relative"))
-        *ret_axis = AXIS_RELATIVE;
-    else
-        return err_set_field(err, ERR_INVALID, "x", "\"x\" is step, time or relative");
+    static const struct {
+        const char *name;
+        enum metric_axis axis;
+    } axes[] = {{"step", AXIS_STEP},
+                {"time", AXIS_TIME},
+                {"relative", AXIS_RELATIVE},
+                {"metric", AXIS_METRIC}};
+
+    for (size_t i = 0; i < ARRAY_LEN(axes); i++)
+        if (str_eq_c(x, axes[i].name)) {
+            q->axis = axes[i].axis;
+            return OK;
+        }
+    return err_set_field(err, ERR_INVALID, "x", "\"x\" is step, time, relative or metric");
+}
+
+static enum err_code take_bound(const char *name, double value, int64_t *ret_bound, struct err *err)
+{
+    if (isinf(value))
+        return OK; /* open: what it was at first */
+    if (value != nearbyint(value) || fabs(value) > X_MAX)
+        return err_set_field(err, ERR_INVALID, name,
+                             "\"%s\" is not a whole number from -%lld to %lld", name, X_MAX, X_MAX);
+    *ret_bound = (int64_t)value;
     return OK;
 }
 
-static enum err_code take_query(struct http_call *call, struct metric_query *q, struct str *ret_x,
+static enum err_code take_x(struct metric_query *q, struct str x, struct err *err)
+{
+    TRY(take_axis(x, q, err));
+    if ((q->axis == AXIS_METRIC) != (q->x_metric.len > 0))
+        return err_set_field(err, ERR_INVALID, "x_metric",
+                             "\"x_metric\" and \"x\": \"metric\" go together");
+    if (q->axis == AXIS_METRIC && q->group_by.len)
+        return err_set_field(err, ERR_INVALID, "group_by",
+                             "\"group_by\" does not go with \"x\": \"metric\"");
+    if (q->axis == AXIS_METRIC)
+        return OK;
+    TRY(take_bound("from", q->x_from, &q->from, err));
+    return take_bound("to", q->x_to, &q->to, err);
+}
+
+static enum err_code take_since(struct http_call *call, const json_t *array, struct metric_query *q,
                                 struct err *err)
 {
-    const int64_t most = 9007199254740991;
-    json_t *runs = NULL, *metrics = NULL;
+    int64_t *since = arena_array(&call->arena, q->run_count, sizeof *since);
+
+    if (json_array_size(array) != q->run_count)
+        return err_set_field(err, ERR_INVALID, "since", "\"since\" has %zu versions for %zu runs",
+                             json_array_size(array), q->run_count);
+    for (size_t i = 0; i < q->run_count; i++) {
+        const json_t *item = json_array_get(array, i);
+        if (!json_is_integer(item) || json_integer_value(item) < -1)
+            return err_set_field(err, ERR_INVALID, "since", "\"since\"[%zu] is not a version", i);
+        since[i] = json_integer_value(item);
+    }
+    q->since = since;
+    return OK;
+}
+
+/* The body as it came. */
+struct query_body {
+    json_t *runs, *metrics, *since;
+    struct str x, format;
+};
+
+static enum err_code take_body(struct http_call *call, struct metric_query *q,
+                               struct query_body *body, struct err *err)
+{
     struct json_reader r;
 
     json_reader_init_strict(&r, call->body, "", err);
-    json_take_array_opt(&r, "runs", METRIC_QUERY_RUNS_MAX, &runs);
-    json_take_array_opt(&r, "metrics", METRIC_QUERY_METRICS_MAX, &metrics);
-    json_take_text_opt(&r, "x", 10, ret_x);
-    json_take_i64_opt(&r, "from", -most, most, &q->from);
-    json_take_i64_opt(&r, "to", -most, most, &q->to);
+    json_take_array_opt(&r, "runs", METRIC_QUERY_RUNS_MAX, &body->runs);
+    json_take_array_opt(&r, "metrics", METRIC_QUERY_METRICS_MAX, &body->metrics);
+    json_take_text_opt(&r, "x", 10, &body->x);
+    json_take_text_opt(&r, "x_metric", METRIC_NAME_BYTES_MAX, &q->x_metric);
+    json_take_f64_opt(&r, "from", &q->x_from);
+    json_take_f64_opt(&r, "to", &q->x_to);
     json_take_i64_opt(&r, "buckets", 1, METRIC_BUCKETS_MAX, &q->buckets);
-    TRY(json_reader_end(&r));
-    if (json_array_size(runs) == 0)
+    json_take_text_opt(&r, "group_by", METRIC_NAME_BYTES_MAX, &q->group_by);
+    json_take_array_opt(&r, "since", METRIC_QUERY_RUNS_MAX, &body->since);
+    json_take_text_opt(&r, "format", 10, &body->format);
+    return json_reader_end(&r);
+}
+
+static enum err_code take_query(struct http_call *call, struct metric_query *q, bool *ret_columns,
+                                struct err *err)
+{
+    struct query_body body = {.x = STR("step"), .format = STR("json")};
+
+    TRY(take_body(call, q, &body, err));
+    if (json_array_size(body.runs) == 0)
         return err_set_field(err, ERR_INVALID, "runs", "\"runs\" names no run");
-    if (json_array_size(metrics) == 0)
+    if (json_array_size(body.metrics) == 0)
         return err_set_field(err, ERR_INVALID, "metrics", "\"metrics\" names no metric");
-    TRY(take_runs(call, runs, q, err));
-    TRY(take_metrics(call, metrics, q, err));
-    return take_axis(*ret_x, &q->axis, err);
+    TRY(take_runs(call, body.runs, q, err));
+    TRY(take_metrics(call, body.metrics, q, err));
+    TRY(take_x(q, body.x, err));
+    if (body.since)
+        TRY(take_since(call, body.since, q, err));
+    *ret_columns = str_eq_c(body.format, "columns");
+    if (!*ret_columns && !str_eq_c(body.format, "json"))
+        return err_set_field(err, ERR_INVALID, "format", "\"format\" is json or columns");
+    return OK;
 }
 
 enum err_code http_metric_query(struct http_call *call, struct err *err)
 {
-    struct metric_query query = {.from = INT64_MIN, .to = INT64_MAX, .buckets = BUCKETS_DEFAULT};
-    struct metric_series *series;
-    struct str x = {0};
-    size_t count = 0;
+    struct metric_query query = {.from = INT64_MIN,
+                                 .to = INT64_MAX,
+                                 .x_from = -INFINITY,
+                                 .x_to = INFINITY,
+                                 .buckets = BUCKETS_DEFAULT};
+    struct metric_answer answer;
+    bool columns = false;
 
-    TRY(take_query(call, &query, &x, err));
-    TRY(metrics_query(&call->cmd, call->project.id, &query, &series, &count, err));
-    json_begin_object(&call->json);
-    http_render_text(&call->json, "x", x.data ? x : STR("step"));
-    http_render_bool(&call->json, "exact", true);
-    json_put_key(&call->json, "series");
-    json_begin_array(&call->json);
-    for (size_t i = 0; i < count; i++)
-        http_render_series(&call->json, &series[i]);
-    json_end_array(&call->json);
-    json_end_object(&call->json);
+    TRY(take_query(call, &query, &columns, err));
+    TRY(metrics_query(&call->cmd, call->project.id, &query, &answer, err));
+    if (columns) {
+        call->content_type = HTTP_COLUMNS_TYPE;
+        http_render_columns(&call->out, &query, &answer);
+    } else {
+        http_render_answer(&call->json, &query, &answer);
+    }
+    return OK;
+}
+
+enum err_code http_metric_points(struct http_call *call, struct err *err)
+{
+    size_t limit = (size_t)http_call_query_i64(call, "points", POINTS_DEFAULT);
+    struct str metric = {0}, cursor = {0};
+    struct metric_page page;
+
+    (void)http_call_query(call, "metric", &metric); /* required: the route has seen to it */
+    (void)http_call_query(call, "cursor", &cursor);
+    TRY(metrics_points(&call->cmd, &call->run, metric, cursor, limit, &page, err));
+    http_render_points(&call->json, metric, &page);
     return OK;
 }

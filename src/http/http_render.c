@@ -335,62 +335,32 @@ static void put_number(struct json_writer *w, const char *key, double value, boo
         json_put_null(w);
 }
 
+static void put_step(struct json_writer *w, const char *key, int64_t step, bool known)
+{
+    json_put_key(w, key);
+    if (known)
+        json_put_i64(w, step);
+    else
+        json_put_null(w);
+}
+
 void http_render_metric(struct json_writer *w, const struct metric_facts *f)
 {
+    bool any = f->count > 0, finite = f->finite_count > 0;
+
     json_begin_object(w);
     http_render_text(w, "name", f->name);
     http_render_text(w, "kind", str_from(metric_kind_name(f->kind)));
     http_render_number(w, "count", f->count);
-    put_number(w, "last", f->last, f->count > 0);
-    http_render_number(w, "last_step", f->last_step);
-    put_number(w, "min", f->min, f->finite_count > 0);
-    put_number(w, "max", f->max, f->finite_count > 0);
-    json_end_object(w);
-}
-
-enum column {
-    COLUMN_X,
-    COLUMN_X_LAST,
-    COLUMN_MIN,
-    COLUMN_MAX,
-    COLUMN_FIRST,
-    COLUMN_LAST,
-    COLUMN_COUNT
-};
-
-static void put_cell(struct json_writer *w, const struct metric_bucket *b, enum column column)
-{
-    switch (column) {
-    case COLUMN_X: json_put_i64(w, b->x_first); break;
-    case COLUMN_X_LAST: json_put_i64(w, b->x_last); break;
-    case COLUMN_FIRST: json_put_f64(w, b->first); break;
-    case COLUMN_LAST: json_put_f64(w, b->last); break;
-    case COLUMN_COUNT: json_put_i64(w, b->count); break;
-    case COLUMN_MIN:
-    case COLUMN_MAX:
-        if (isnan(b->min))
-            json_put_null(w);
-        else
-            json_put_f64(w, column == COLUMN_MIN ? b->min : b->max);
-        break;
-    }
-}
-
-void http_render_series(struct json_writer *w, const struct metric_series *s)
-{
-    static const char *const names[] = {"x", "x_last", "min", "max", "first", "last", "counts"};
-
-    json_begin_object(w);
-    http_render_id(w, "run", &s->run);
-    http_render_text(w, "metric", s->metric);
-    http_render_number(w, "count", s->count);
-    http_render_number(w, "not_finite", s->not_finite);
-    for (size_t column = 0; column < ARRAY_LEN(names); column++) {
-        json_put_key(w, names[column]);
-        json_begin_array(w);
-        for (size_t i = 0; i < s->bucket_count; i++)
-            put_cell(w, &s->buckets[i], (enum column)column);
-        json_end_array(w);
-    }
+    http_render_number(w, "not_finite", f->count - f->finite_count);
+    put_number(w, "last", f->last, any);
+    put_step(w, "last_step", f->last_step, any);
+    put_number(w, "first", f->first, any);
+    put_step(w, "first_step", f->first_step, any);
+    put_number(w, "min", f->min, finite);
+    put_step(w, "min_step", f->min_step, finite);
+    put_number(w, "max", f->max, finite);
+    put_step(w, "max_step", f->max_step, finite);
+    put_number(w, "mean", finite ? f->sum / (double)f->finite_count : 0, finite);
     json_end_object(w);
 }

@@ -18,14 +18,36 @@ struct metric_point {
     double value;
 };
 
-/* What is known of one metric of one run without reading its points. min and max skip NaN and
- * the infinities and are NaN when there is no finite point. */
+/* What is known of one metric of one run without reading its points: last is at the greatest step,
+ * first at the lowest (of several the latest, and the earliest). min, max and sum skip NaN and
+ * the infinities; min and max are NaN when there is no finite point. */
 struct metric_facts {
     metric_id id;
     struct str name;
     enum metric_kind kind;
-    int64_t count, finite_count, last_step;
-    double last, min, max;
+    int64_t count, finite_count;
+    double last, first, min, max, sum;
+    int64_t last_step, first_step, min_step, max_step; /* where they were */
+    time_ms last_at, first_at;
+};
+
+/* One metric of one run as one writer logged it. `count` points lie in chunks; what comes later
+ * in the writer's log begins at log_offset. */
+struct metric_series {
+    run_id run;
+    metric_id metric;
+    writer_id writer;
+    int64_t count;
+    int64_t step_min, step_max;
+    time_ms at_min, at_max;
+    int64_t log_offset;
+};
+
+/* A row of the pyramid over a series. */
+struct metric_level {
+    int level;
+    int64_t seq;
+    struct str data;
 };
 
 struct metric_chunk {

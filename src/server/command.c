@@ -249,10 +249,10 @@ void server__command_run(void *ctx)
     void *items[COMMAND_BATCH_MAX];
     int64_t swept = clock_mono_ms();
 
-    while (!server->stopping || queue_len(server->commands)) {
+    while (!server->no_more_commands || queue_len(server->commands)) {
         size_t count = queue_pop_many(server->commands, items, COMMAND_BATCH_MAX, wait_ms(server));
         int64_t now;
-        if (count || !server->stopping)
+        if (count || !server->no_more_commands)
             run_batch(server, batch, items, count);
         now = clock_mono_ms();
         answer_parked(server, now, server->stopping);

@@ -78,9 +78,9 @@ static enum err_code compact_one(struct server *server, struct store *store,
 
     server_cmd_init(server, &cmd, store, &arena);
     TRY(metrics_compact_read(&cmd, writer, COMPACT_BYTES_MAX, &plan, err));
-    if (plan.from == plan.to)
-        return OK;
-    return server_command(server, compact, &plan, err);
+    while (plan.from < plan.to && !plan.finished)
+        TRY(server_command(server, compact, &plan, err));
+    return OK;
 }
 
 static void compact_some(struct server *server, struct store *store, size_t index)

@@ -246,6 +246,8 @@ static void stop_threads(struct server *server)
         queue_close(server->reads);
     for (size_t i = 0; i < WORKER_COUNT; i++)
         thread_join(&server->workers[i]);
+    /* The others have gone; nobody gives it work any more. */
+    server->no_more_commands = true;
     if (server->commands)
         queue_close(server->commands);
     thread_join(&server->command_thread);

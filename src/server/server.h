@@ -60,6 +60,7 @@ struct server {
     int64_t tick_due_ms, schedule_due_ms;
     bool schedule_wanted;
     _Atomic bool stopping;
+    _Atomic bool no_more_commands; /* set when all who give commands have ended */
     int fatal_fd; /* written to when the store cannot go on: main stops the process */
 };
 

@@ -105,6 +105,27 @@ enum err_code store_writer_name_list(struct store *store, writer_id writer, stru
     return OK;
 }
 
+/* The columns facts_columns. */
+static struct metric_facts facts_read(const struct db_result *r)
+{
+    return (struct metric_facts){
+        .count = db__i64(r, 0),
+        .finite_count = db__i64(r, 1),
+        .last = float_from_bits(db__i64(r, 2)),
+        .first = float_from_bits(db__i64(r, 3)),
+        .min = float_from_bits(db__i64(r, 4)),
+        .max = float_from_bits(db__i64(r, 5)),
+        .sum = float_from_bits(db__i64(r, 6)),
+        .last_step = db__i64(r, 7),
+        .first_step = db__i64(r, 8),
+        .min_step = db__i64(r, 9),
+        .max_step = db__i64(r, 10),
+        .last_at = db__i64(r, 11),
+        .first_at = db__i64(r, 12),
+    };
+}
+#define FACTS_COLUMNS 13
+
 enum err_code store_run_metric_get(struct store *store, run_id run, metric_id metric,
                                    struct metric_facts *ret_facts, struct err *err)
 {
@@ -114,15 +135,8 @@ enum err_code store_run_metric_get(struct store *store, run_id run, metric_id me
     TRY(db__query(store->db, SQL_RUN_METRIC_GET,
                   ARGS(ARG_I64("run_id", run.v), ARG_I64("metric_id", metric.v)), &r, err));
     TRY(db__next(&r, &row, err));
-    *ret_facts = (struct metric_facts){.id = metric};
-    if (!row)
-        return OK;
-    ret_facts->count = db__i64(&r, 0);
-    ret_facts->finite_count = db__i64(&r, 1);
-    ret_facts->last_step = db__i64(&r, 2);
-    ret_facts->last = float_from_bits(db__i64(&r, 3));
-    ret_facts->min = float_from_bits(db__i64(&r, 4));
-    ret_facts->max = float_from_bits(db__i64(&r, 5));
+    *ret_facts = row ? facts_read(&r) : (struct metric_facts){0};
+    ret_facts->id = metric;
     return OK;
 }
 
@@ -132,10 +146,14 @@ enum err_code store_run_metric_set(struct store *store, run_id run, const struct
     return db__run(store->db, SQL_RUN_METRIC_SET,
                    ARGS(ARG_I64("run_id", run.v), ARG_I64("metric_id", f->id.v),
                         ARG_I64("point_count", f->count), ARG_I64("finite_count", f->finite_count),
-                        ARG_I64("last_step", f->last_step),
                         ARG_I64("last_bits", float_to_bits(f->last)),
+                        ARG_I64("first_bits", float_to_bits(f->first)),
                         ARG_I64("min_bits", float_to_bits(f->min)),
-                        ARG_I64("max_bits", float_to_bits(f->max))),
+                        ARG_I64("max_bits", float_to_bits(f->max)),
+                        ARG_I64("sum_bits", float_to_bits(f->sum)),
+                        ARG_I64("last_step", f->last_step), ARG_I64("first_step", f->first_step),
+                        ARG_I64("min_step", f->min_step), ARG_I64("max_step", f->max_step),
+                        ARG_I64("last_at_ms", f->last_at), ARG_I64("first_at_ms", f->first_at)),
                    NULL, err);
 }
 
@@ -173,18 +191,12 @@ enum err_code store_run_metric_list(struct store *store, run_id run,
                        ARG_TEXT("prefix_like", like_prefix(arena, filter->prefix)),
                        ARG_I64("limit", filter->limit)),
                   &r, err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
-        facts[count++] = (struct metric_facts){
-            .id = {db__i64(&r, 0)},
-            .name = db__text(&r, 1, arena),
-            .kind = (enum metric_kind)db__i64(&r, 2),
-            .count = db__i64(&r, 3),
-            .finite_count = db__i64(&r, 4),
-            .last_step = db__i64(&r, 5),
-            .last = float_from_bits(db__i64(&r, 6)),
-            .min = float_from_bits(db__i64(&r, 7)),
-            .max = float_from_bits(db__i64(&r, 8)),
-        };
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        facts[count] = facts_read(&r);
+        facts[count].id = (metric_id){db__i64(&r, FACTS_COLUMNS)};
+        facts[count].name = db__text(&r, FACTS_COLUMNS + 1, arena);
+        facts[count++].kind = (enum metric_kind)db__i64(&r, FACTS_COLUMNS + 2);
+    }
     *ret_facts = facts;
     *ret_count = count;
     return OK;
@@ -201,60 +213,96 @@ enum err_code store_chunk_set(struct store *store, const struct metric_chunk *c,
                    NULL, err);
 }
 
-static struct metric_chunk chunk_read(const struct db_result *r, struct arena *arena)
-{
-    return (struct metric_chunk){
-        .seq = db__i64(r, 0),
-        .count = db__i64(r, 1),
-        .step_min = db__i64(r, 2),
-        .step_max = db__i64(r, 3),
-        .at_min = db__i64(r, 4),
-        .at_max = db__i64(r, 5),
-        .data = db__text(r, 6, arena),
-    };
-}
-
-enum err_code store_chunk_newest(struct store *store, run_id run, metric_id metric,
-                                 writer_id writer, struct arena *arena,
-                                 struct metric_chunk *ret_chunk, struct err *err)
+enum err_code store_chunk_get(struct store *store, const struct metric_series *series, int64_t seq,
+                              struct arena *arena, struct metric_chunk *ret_chunk, struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
     bool row = false;
 
-    TRY(db__query(store->db, SQL_METRIC_CHUNK_NEWEST,
-                  ARGS(ARG_I64("run_id", run.v), ARG_I64("metric_id", metric.v),
-                       ARG_I64("writer_id", writer.v)),
+    TRY(db__query(store->db, SQL_METRIC_CHUNK_GET,
+                  ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
+                       ARG_I64("writer_id", series->writer.v), ARG_I64("seq", seq)),
                   &r, err));
     TRY(db__next(&r, &row, err));
     if (!row)
-        return err_set(err, ERR_NOT_FOUND, "no chunk yet");
-    *ret_chunk = chunk_read(&r, arena);
-    ret_chunk->run = run;
-    ret_chunk->metric = metric;
-    ret_chunk->writer = writer;
+        return err_set(err, ERR_IO, "a metric chunk is missing");
+    *ret_chunk = (struct metric_chunk){
+        .run = series->run,
+        .metric = series->metric,
+        .writer = series->writer,
+        .seq = db__i64(&r, 0),
+        .count = db__i64(&r, 1),
+        .step_min = db__i64(&r, 2),
+        .step_max = db__i64(&r, 3),
+        .at_min = db__i64(&r, 4),
+        .at_max = db__i64(&r, 5),
+        .data = db__text(&r, 6, arena),
+    };
     return OK;
 }
 
-enum err_code store_chunk_list(struct store *store, const struct chunk_range *range,
-                               struct arena *arena, struct metric_chunk **ret_chunks,
-                               size_t *ret_count, struct err *err)
+enum err_code store_series_get(struct store *store, struct metric_series *series, struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
-    struct metric_chunk *chunks = arena_array(arena, (size_t)range->limit, sizeof *chunks);
-    size_t count = 0;
     bool row = false;
 
-    TRY(db__query(store->db, SQL_METRIC_CHUNK_LIST,
-                  ARGS(ARG_I64("run_id", range->run.v), ARG_I64("metric_id", range->metric.v),
-                       ARG_I64("writer_id", range->writer.v),
-                       ARG_I64("after_seq", range->after_seq),
-                       ARG_I64("step_from", range->step_from), ARG_I64("step_to", range->step_to),
-                       ARG_I64("at_from", range->at_from), ARG_I64("at_to", range->at_to),
-                       ARG_I64("limit", range->limit)),
+    TRY(db__query(store->db, SQL_METRIC_SERIES_GET,
+                  ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
+                       ARG_I64("writer_id", series->writer.v)),
                   &r, err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
-        chunks[count++] = chunk_read(&r, arena);
-    *ret_chunks = chunks;
-    *ret_count = count;
+    TRY(db__next(&r, &row, err));
+    series->count = row ? db__i64(&r, 0) : 0;
+    series->step_min = row ? db__i64(&r, 1) : INT64_MAX;
+    series->step_max = row ? db__i64(&r, 2) : INT64_MIN;
+    series->at_min = row ? db__i64(&r, 3) : INT64_MAX;
+    series->at_max = row ? db__i64(&r, 4) : INT64_MIN;
+    series->log_offset = row ? db__i64(&r, 5) : 0;
     return OK;
+}
+
+enum err_code store_series_set(struct store *store, const struct metric_series *series,
+                               int64_t expected_offset, struct err *err)
+{
+    int64_t changes = 0;
+
+    TRY(db__run(store->db, SQL_METRIC_SERIES_SET,
+                ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
+                     ARG_I64("writer_id", series->writer.v), ARG_I64("point_count", series->count),
+                     ARG_I64("step_min", series->step_min), ARG_I64("step_max", series->step_max),
+                     ARG_I64("at_min_ms", series->at_min), ARG_I64("at_max_ms", series->at_max),
+                     ARG_I64("log_offset", series->log_offset),
+                     ARG_I64("expected_offset", expected_offset)),
+                &changes, err));
+    if (changes != 1)
+        return err_set(err, ERR_CONFLICT, "the log was compacted meanwhile");
+    return OK;
+}
+
+enum err_code store_level_get(struct store *store, const struct metric_series *series, int level,
+                              int64_t seq, struct arena *arena, struct metric_level *ret_level,
+                              struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_METRIC_LEVEL_GET,
+                  ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
+                       ARG_I64("writer_id", series->writer.v), ARG_I64("level", level),
+                       ARG_I64("seq", seq)),
+                  &r, err));
+    TRY(db__next(&r, &row, err));
+    if (!row)
+        return err_set(err, ERR_IO, "a row of metric levels is missing");
+    *ret_level = (struct metric_level){level, seq, db__text(&r, 0, arena)};
+    return OK;
+}
+
+enum err_code store_level_set(struct store *store, const struct metric_series *series,
+                              const struct metric_level *level, struct err *err)
+{
+    return db__run(store->db, SQL_METRIC_LEVEL_SET,
+                   ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
+                        ARG_I64("writer_id", series->writer.v), ARG_I64("level", level->level),
+                        ARG_I64("seq", level->seq), ARG_BYTES("data", level->data)),
+                   NULL, err);
 }

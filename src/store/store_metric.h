@@ -48,22 +48,23 @@ MUST_CHECK enum err_code store_run_metric_list(struct store *store, run_id run,
 
 MUST_CHECK enum err_code store_chunk_set(struct store *store, const struct metric_chunk *chunk,
                                          struct err *err);
-/* The chunk with the highest seq; ERR_NOT_FOUND when there is none. */
-MUST_CHECK enum err_code store_chunk_newest(struct store *store, run_id run, metric_id metric,
-                                            writer_id writer, struct arena *arena,
-                                            struct metric_chunk *ret_chunk, struct err *err);
-struct chunk_range {
-    run_id run;
-    metric_id metric;
-    writer_id writer;
-    int64_t after_seq; /* -1: from the first */
-    int64_t step_from, step_to;
-    time_ms at_from, at_to;
-    int limit;
-};
-MUST_CHECK enum err_code store_chunk_list(struct store *store, const struct chunk_range *range,
-                                          struct arena *arena, struct metric_chunk **ret_chunks,
-                                          size_t *ret_count, struct err *err);
+/* Chunk `seq` of a series, from 0; all but the last have METRIC_CHUNK_POINTS points. */
+MUST_CHECK enum err_code store_chunk_get(struct store *store, const struct metric_series *series,
+                                         int64_t seq, struct arena *arena,
+                                         struct metric_chunk *ret_chunk, struct err *err);
+
+/* Fills in the rest from run, metric and writer; count 0 and an empty range when there is none. */
+MUST_CHECK enum err_code store_series_get(struct store *store, struct metric_series *series,
+                                          struct err *err);
+/* ERR_CONFLICT: its log_offset is no longer `expected_offset` (0: there was none). */
+MUST_CHECK enum err_code store_series_set(struct store *store, const struct metric_series *series,
+                                          int64_t expected_offset, struct err *err);
+/* Row `seq` of a level; those that all their points are there for exist. */
+MUST_CHECK enum err_code store_level_get(struct store *store, const struct metric_series *series,
+                                         int level, int64_t seq, struct arena *arena,
+                                         struct metric_level *ret_level, struct err *err);
+MUST_CHECK enum err_code store_level_set(struct store *store, const struct metric_series *series,
+                                         const struct metric_level *level, struct err *err);
 
 /* float64 as an int64 of the same order (-NaN < -inf < ... < inf < NaN), and back; exact. */
 int64_t float_to_bits(double value);

@@ -210,11 +210,12 @@ enum err_code store_run_seen_all(struct store *store, time_ms now, struct err *e
 enum err_code store_run_delete(struct store *store, run_id id, struct err *err)
 {
     static const enum sql_id parts[] = {
-        SQL_RUN_DELETE_DOCS,           SQL_RUN_DELETE_CONSOLE, SQL_RUN_DELETE_FILES,
-        SQL_RUN_DELETE_CHUNKS,         SQL_RUN_DELETE_METRICS, SQL_RUN_DELETE_BLOBS,
-        SQL_RUN_DELETE_RECORDS,        SQL_RUN_DELETE_NAMES,   SQL_RUN_DELETE_WRITER_DOCS,
-        SQL_RUN_DELETE_WRITER_CONSOLE, SQL_RUN_DELETE_GONE,    SQL_RUN_DELETE_ALERTS,
-        SQL_RUN_DELETE_WRITERS,        SQL_RUN_DELETE,
+        SQL_RUN_DELETE_DOCS,    SQL_RUN_DELETE_CONSOLE,     SQL_RUN_DELETE_FILES,
+        SQL_RUN_DELETE_CHUNKS,  SQL_RUN_DELETE_LEVELS,      SQL_RUN_DELETE_SERIES,
+        SQL_RUN_DELETE_METRICS, SQL_RUN_DELETE_BLOBS,       SQL_RUN_DELETE_RECORDS,
+        SQL_RUN_DELETE_NAMES,   SQL_RUN_DELETE_WRITER_DOCS, SQL_RUN_DELETE_WRITER_CONSOLE,
+        SQL_RUN_DELETE_GONE,    SQL_RUN_DELETE_ALERTS,      SQL_RUN_DELETE_WRITERS,
+        SQL_RUN_DELETE,
     };
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)

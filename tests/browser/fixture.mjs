@@ -264,6 +264,27 @@ const logLine = (i) => {
 const logEnd = ' 10%|#\r 50%|#####\r100%|##########| done\nДанные ✓ größer\n'
 const log = `${Array.from({ length: 400 }, (_, i) => logLine(i)).join('\n')}\n${logEnd}`
 
+/** The binary form of an answer, as docs/internals/metric-store.md has it. */
+function columns(all) {
+  const names = ['x', 'x_last', 'min', 'max', 'first', 'last', 'counts']
+  const head = {
+    exact: true,
+    series_columns: names,
+    series: all.map(({ run, metric, count, not_finite, x }) => ({
+      ...{ run, metric, count, not_finite, buckets: x.length },
+    })),
+  }
+  const json = JSON.stringify(head)
+  const text = Buffer.from(json + ' '.repeat(-Buffer.byteLength(json) & 7))
+  const start = Buffer.alloc(16)
+  start.write('EUVCOL01')
+  start.writeUInt32LE(text.length, 8)
+  const numbers = Float64Array.from(
+    all.flatMap((one) => names.flatMap((name) => one[name].map(Number))),
+  )
+  return Buffer.concat([start, text, Buffer.from(numbers.buffer)])
+}
+
 function series(query) {
   const out = []
   for (const [r, name] of query.runs.entries()) {
@@ -397,11 +418,7 @@ const routes = [
   ['PUT', /^\/projects\/([\w-]+)$/, ({ part }) => [201, { ...projects[2], name: part }]],
   ['GET', /^\/projects\/speech\/runs$/, () => [200, page([])]],
   ['GET', /^\/projects\/\w+\/runs$/, ({ url }) => [200, page(runsOf(url))]],
-  [
-    'POST',
-    /metrics\/query$/,
-    ({ body }) => [200, { x: body.x, exact: true, series: series(body) }],
-  ],
+  ['POST', /metrics\/query$/, ({ body }) => [200, columns(series(body))]],
   ['GET', /^\/runs\/\w+\/metrics$/, metricsAnswer],
   ['', /^\/runs\/(\w+)$/, runAnswer],
   [
@@ -512,8 +529,10 @@ export async function fixtureStart(options = {}) {
       response.end(part)
     } else if (url.pathname.startsWith('/api/')) {
       const [status, document] = answer(request.method, url, text ? JSON.parse(text) : {}, world)
-      response.writeHead(status, { 'Content-Type': 'application/json' })
-      response.end(document === null ? undefined : JSON.stringify(document))
+      const binary = Buffer.isBuffer(document)
+      const type = binary ? 'application/vnd.euvyra.columns' : 'application/json'
+      response.writeHead(status, { 'Content-Type': type })
+      response.end(binary ? document : document === null ? undefined : JSON.stringify(document))
     } else serveFile(url.pathname, response)
   })
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))

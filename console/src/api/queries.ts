@@ -16,13 +16,13 @@ import {
   type JobEvent,
   type Me,
   type Metric,
-  type MetricSeries,
   type Project,
   type Run,
   type RunDetail,
   type Server,
   type Target,
 } from './client'
+import { type MetricColumns, readColumns } from './columns'
 import type { LiveEvent } from './live'
 
 const PAGE = 200
@@ -132,7 +132,7 @@ export interface SeriesQuery {
   buckets: number
 }
 
-export const useSeries = (query: SeriesQuery, enabled: boolean): Asked<MetricSeries[]> =>
+export const useSeries = (query: SeriesQuery, enabled: boolean): Asked<MetricColumns[]> =>
   useQuery({
     queryKey: ['series', query.runs, query],
     enabled: enabled && query.runs.length > 0,
@@ -146,12 +146,14 @@ export const useSeries = (query: SeriesQuery, enabled: boolean): Asked<MetricSer
             metrics: [query.metric],
             x: query.x,
             buckets: query.buckets,
+            format: 'columns',
             ...(query.from === null ? {} : { from: query.from }),
             ...(query.to === null ? {} : { to: query.to }),
           },
+          parseAs: 'arrayBuffer',
         }),
       )
-      return answer.series
+      return readColumns(answer)
     },
   })
 

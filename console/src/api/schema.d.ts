@@ -410,10 +410,34 @@ export interface paths {
         put?: never;
         /**
          * Exact buckets of metrics over runs
-         * @description Every point counts: a bucket has the least, greatest, first and last value and the count of all points in it, never
-         *     a sample. NaN and infinities are counted apart and skipped by least and greatest.
+         * @description Every point counts: a bucket has the least, greatest, first and last value, the mean and the count of all points in
+         *     it, never a sample. NaN and infinities are counted apart and skipped by least, greatest and mean. An edge between two
+         *     buckets may lie up to half a bucket beside its place; x and x_last say exactly which points a bucket has.
+         *     With group_by the answer has groups instead of series: statistics over the means of the runs in each bucket.
+         *     docs/internals/metric-store.md describes the binary form.
          */
         post: operations["metric_query"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/metrics/points": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Points as they were logged, page by page
+         * @description Writer by writer, each in the order in which it logged. The cursor of the last page is where new points will be: ask
+         *     again with it to get what came since.
+         */
+        get: operations["metric_points"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1092,23 +1116,43 @@ export interface components {
             kind: "metric" | "system";
             count: components["schemas"]["Count"];
             last?: components["schemas"]["NumberOrNull"];
+            /** @description The greatest step */
             last_step?: number | null;
+            first?: components["schemas"]["NumberOrNull"];
+            first_step?: number | null;
             min?: components["schemas"]["NumberOrNull"];
+            min_step?: number | null;
             max?: components["schemas"]["NumberOrNull"];
+            max_step?: number | null;
+            mean?: components["schemas"]["NumberOrNull"];
+            /** @description How many points are NaN or infinite */
+            not_finite?: number;
         };
         MetricQuery: {
             runs: string[];
             metrics: string[];
             /**
-             * @description step when absent; time and relative in milliseconds
+             * @description step when absent; time and relative in milliseconds; metric: the values of x_metric, matched where one log() call gave both
              * @enum {string}
              */
-            x?: "step" | "time" | "relative";
+            x?: "step" | "time" | "relative" | "metric";
+            /** @description With x: metric */
+            x_metric?: string;
+            /** @description A whole number unless x is metric */
             from?: number;
             /** @description Inclusive */
             to?: number;
             /** @description 1000 when absent */
             buckets?: number;
+            /** @description Dotted path of a configuration value, such as optimizer.lr; not with x: metric */
+            group_by?: string;
+            /** @description For each run the version an earlier answer gave: runs that have nothing new are left out */
+            since?: number[];
+            /**
+             * @description json when absent
+             * @enum {string}
+             */
+            format?: "json" | "columns";
         };
         MetricSeries: {
             run: string;
@@ -1121,6 +1165,7 @@ export interface components {
             x_last: number[];
             min: components["schemas"]["NumberOrNull"][];
             max: components["schemas"]["NumberOrNull"][];
+            mean: components["schemas"]["NumberOrNull"][];
             first: components["schemas"]["Number"][];
             last: components["schemas"]["Number"][];
             counts: number[];
@@ -1129,7 +1174,38 @@ export interface components {
             x: string;
             /** @description Always true */
             exact: boolean;
+            /** @description For each run a number that grows with every point; for since */
+            versions: number[];
             series: components["schemas"]["MetricSeries"][];
+            groups: components["schemas"]["MetricGroup"][];
+        };
+        MetricGroup: {
+            /** @description The value of the configuration; null where a run has none */
+            key: unknown;
+            metric: string;
+            runs: number;
+            x: number[];
+            x_last: number[];
+            /** @description Runs that have a value in the bucket */
+            counts: number[];
+            /** @description Of the runs' means, as are the following */
+            mean: components["schemas"]["Number"][];
+            median: components["schemas"]["Number"][];
+            min: components["schemas"]["Number"][];
+            max: components["schemas"]["Number"][];
+            /** @description Standard deviation of the sample; 0 for one run */
+            deviation: components["schemas"]["Number"][];
+        };
+        MetricPoints: {
+            metric: string;
+            steps: number[];
+            /** @description UTC milliseconds */
+            times: number[];
+            values: components["schemas"]["Number"][];
+            /** @description Where the next page, or what comes later, begins; empty while the run has no log */
+            cursor: string;
+            /** @description There are points behind the cursor now */
+            more: boolean;
         };
         Blob: {
             digest: string;
@@ -2217,6 +2293,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MetricAnswer"];
+                    "application/vnd.euvyra.columns": string;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    metric_points: {
+        parameters: {
+            query: {
+                metric: string;
+                cursor?: string;
+                /** @description At most so many, 1000 when absent */
+                points?: number;
+            };
+            header?: never;
+            path: {
+                run: components["parameters"]["run"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description MetricPoints */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetricPoints"];
                 };
             };
             default: components["responses"]["Error"];

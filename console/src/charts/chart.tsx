@@ -15,7 +15,7 @@ import { formatInteger, formatMetric } from '../base/format'
 import { t } from '../base/i18n'
 import type { Crosshair } from './core/crosshair'
 import { formatX, Plot, type PlotColours, type PlotPoint, type Reading } from './core/plot'
-import { countNonpositive, type Range, rangeOf, type Series, seriesFrom } from './core/series'
+import { countNonpositive, type Range, rangeOf, type Series } from './core/series'
 import type { ChartParts } from './parts'
 
 export interface ChartRun {
@@ -84,13 +84,12 @@ function useChartSeries(props: ChartProps): {
     const names = new Map(runs.map((run) => [run.id, run.name]))
     return (data ?? [])
       .filter((one) => one.count > 0)
-      .map((one) =>
-        seriesFrom(one, {
-          id: one.run,
-          label: names.get(one.run) ?? one.run,
-          colour: colours.get(one.run) ?? '#888888',
-        }),
-      )
+      .map((one) => ({
+        ...one,
+        id: one.run,
+        label: names.get(one.run) ?? one.run,
+        colour: colours.get(one.run) ?? '#888888',
+      }))
   }, [data, runs, allRuns, dark])
   return { series, loading: asked.isPending, failed: data ? null : asked.error }
 }

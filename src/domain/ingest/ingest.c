@@ -1,6 +1,8 @@
 /* Committing and applying run logs. */
 #include "domain/ingest/ingest.h"
 
+#include "domain/metrics/facts.h"
+
 #include "domain/runs/runs.h"
 #include "domain/runs/runs_fold.h"
 #include "runlog/crc.h"
@@ -268,19 +270,7 @@ static enum err_code apply_metrics(struct cmd *cmd, const struct run *run, const
             continue; /* a row that uses a number nobody named */
         TRY(code);
         TRY(store_run_metric_get(cmd->store, run->id, metric, &have, err));
-        if (have.count == 0) {
-            have = f->facts;
-            have.id = metric;
-        } else {
-            have.count += f->facts.count;
-            have.last = f->facts.last;
-            have.last_step = f->facts.last_step;
-            if (f->facts.finite_count && !(have.finite_count && have.min <= f->facts.min))
-                have.min = f->facts.min;
-            if (f->facts.finite_count && !(have.finite_count && have.max >= f->facts.max))
-                have.max = f->facts.max;
-            have.finite_count += f->facts.finite_count;
-        }
+        metric_facts_join(&have, &f->facts);
         TRY(store_run_metric_set(cmd->store, run->id, &have, err));
     }
     return OK;

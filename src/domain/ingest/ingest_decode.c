@@ -2,6 +2,8 @@
  * because a row may hold many names and there are many rows. */
 #include "domain/ingest/ingest_decode.h"
 
+#include "domain/metrics/facts.h"
+
 #include "runlog/record.h"
 
 #include <math.h>
@@ -75,7 +77,6 @@ static struct ingest_facts *facts_of(struct decoding *d, uint32_t id)
     if (!d->by_local[id]) {
         f = ARENA_NEW(d->arena, struct ingest_facts);
         f->local_id = id;
-        f->facts.min = f->facts.max = NAN;
         f->next = d->batch->facts;
         d->batch->facts = f;
         d->by_local[id] = f;
@@ -93,16 +94,7 @@ static void take_row(struct decoding *d, const struct runlog_row *row)
         f = facts_of(d, id);
         if (!f)
             continue;
-        f->facts.count++;
-        f->facts.last = value;
-        f->facts.last_step = row->step;
-        if (isfinite(value)) {
-            f->facts.finite_count++;
-            if (!(value >= f->facts.min))
-                f->facts.min = value;
-            if (!(value <= f->facts.max))
-                f->facts.max = value;
-        }
+        metric_facts_add(&f->facts, &(struct metric_point){row->step, row->time_ms, value});
     }
     d->batch->points += row->count;
     heard(d, row->time_ms);

@@ -13,13 +13,20 @@ struct point_list {
 /* Adds a point; memory from the arena. */
 void point_list_add(struct point_list *list, struct arena *arena, struct metric_point point);
 
-/* Gives every row and system sample of a stretch of log to `take`, in the order of the log. */
+/* Gives every row and system sample of a stretch of log to `take`, in the order of the log, with
+ * its offset in `data`. */
 struct runlog_row;
-void series_each_row(struct str data, void (*take)(void *ctx, const struct runlog_row *row),
-                     void *ctx);
+typedef void series_row_fn(void *ctx, const struct runlog_row *row, int64_t offset);
+void series_each_row(struct str data, series_row_fn *take, void *ctx);
 
-/* The points of `metrics` (their numbers) that lie in the log of a writer between its compacted
- * and its applied offset; lists[i] belongs to metrics[i]. */
-MUST_CHECK enum err_code series_tail(struct cmd *cmd, const struct writer *writer,
-                                     const metric_id *metrics, size_t metric_count,
-                                     struct point_list *lists, struct err *err);
+/* A metric whose open tail is wanted. */
+struct series_tail {
+    metric_id metric;
+    int64_t from; /* log offset: what lies before is in chunks */
+    struct point_list points;
+};
+/* Adds the points of each tail that lie in the log of a writer between the tail's offset and the
+ * writer's applied offset. */
+MUST_CHECK enum err_code series_tails(struct cmd *cmd, const struct writer *writer,
+                                      struct series_tail *tails, size_t tail_count,
+                                      struct err *err);

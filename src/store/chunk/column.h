@@ -26,7 +26,11 @@ enum column_codec {
 /* Room and compression contexts, so that a column costs no allocation. */
 struct column_coder;
 struct column_coder *column_coder_new(void);
-void column_coder_free(struct column_coder *coder); /* accepts NULL */
+void column_coder_free(struct column_coder *coder);                  /* accepts NULL */
+static inline void column_coder_release(struct column_coder **coder) /* for CLEANUP */
+{
+    column_coder_free(*coder);
+}
 
 /* Writes a column of 1 to METRIC_CHUNK_POINTS values at `out`, which has room for COLUMN_BYTES_MAX.
  * Returns its bytes. */

@@ -12,33 +12,6 @@ export interface Series {
   notFinite: number
 }
 
-export interface BucketAnswer {
-  count: number
-  not_finite?: number
-  x: number[]
-  last: (number | string)[]
-  min: (number | string | null)[]
-  max: (number | string | null)[]
-}
-
-const asNumber = (value: number | string | null | undefined): number =>
-  value === null || value === undefined ? Number.NaN : Number(value)
-
-export function seriesFrom(
-  answer: BucketAnswer,
-  look: { id: string; label: string; colour: string },
-): Series {
-  return {
-    ...look,
-    x: Float64Array.from(answer.x),
-    last: Float64Array.from(answer.last, asNumber),
-    min: Float64Array.from(answer.min, asNumber),
-    max: Float64Array.from(answer.max, asNumber),
-    count: answer.count,
-    notFinite: answer.not_finite ?? 0,
-  }
-}
-
 /** Debiased exponential moving average, weight 0 (none) to 0.99. Gaps stay gaps. */
 export function smooth(values: Float64Array, weight: number): Float64Array {
   if (weight <= 0) return values

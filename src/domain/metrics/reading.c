@@ -1,0 +1,204 @@
+/* Reading series for charts. Steps decide what is visible, x decides which bucket: on the axis of
+ * steps they are the same. */
+#include "domain/metrics/reading.h"
+
+#include "store/store_metric.h"
+
+enum err_code reading_open(struct cmd *cmd, const struct run *run, const metric_id *metrics,
+                           size_t metric_count, struct run_reading *ret, struct err *err)
+{
+    struct series_writer *writers;
+    struct series_tail *tails = arena_array(cmd->arena, metric_count, sizeof *tails);
+    size_t count = 0;
+
+    *ret = (struct run_reading){.run = *run};
+    TRY(series_writers(cmd, run, &writers, &count, err));
+    ret->writer_count = count;
+    ret->writers = arena_array(cmd->arena, count, sizeof *ret->writers);
+    ret->parts = arena_array(cmd->arena, metric_count, sizeof *ret->parts);
+    for (size_t m = 0; m < metric_count; m++)
+        ret->parts[m] = arena_array(cmd->arena, count, sizeof **ret->parts);
+    for (size_t w = 0; w < count; w++) {
+        const struct writer *writer = &writers[w].writer;
+        ret->version += writer->applied_offset;
+        ret->writers[w] = writer->public_id;
+        for (size_t m = 0; m < metric_count; m++) {
+            struct reading_part *part = &ret->parts[m][w];
+            part->series = (struct metric_series){
+                .run = writer->run, .metric = metrics[m], .writer = writer->id};
+            part->visible_below = writers[w].visible_below;
+            TRY(store_series_get(cmd->store, &part->series, err));
+            tails[m] = (struct series_tail){metrics[m], part->series.log_offset, {0}};
+        }
+        TRY(series_tails(cmd, writer, tails, metric_count, err));
+        for (size_t m = 0; m < metric_count; m++)
+            ret->parts[m][w].tail = tails[m].points;
+    }
+    return OK;
+}
+
+/* Times come from strangers: a difference that does not fit stays at the end of the range. */
+static int64_t since(int64_t at, int64_t origin)
+{
+    int64_t moved;
+
+    if (__builtin_sub_overflow(at, origin, &moved))
+        return at < 0 ? INT64_MIN : INT64_MAX;
+    return moved;
+}
+
+static int64_t x_of(const struct reading_range *r, int64_t step, time_ms at)
+{
+    if (r->axis == AXIS_STEP)
+        return step;
+    return r->axis == AXIS_TIME ? at : since(at, r->origin);
+}
+
+struct reading_range reading_range_of(const struct metric_query *query, const struct run *run)
+{
+    return (struct reading_range){
+        .axis = query->axis,
+        .origin = run->started == TIME_NONE ? run->created : run->started,
+        .from = query->from,
+        .to = query->to,
+    };
+}
+
+void reading_extent(const struct reading_part *parts, size_t count, const struct reading_range *r,
+                    int64_t *lo, int64_t *hi)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct reading_part *p = &parts[i];
+        const struct metric_series *s = &p->series;
+        if (s->count && s->step_min < p->visible_below) {
+            first = MIN(first, x_of(r, s->step_min, s->at_min));
+            last = MAX(last, x_of(r, MIN(s->step_max, p->visible_below - 1), s->at_max));
+        }
+        for (size_t j = 0; j < p->tail.count; j++) {
+            int64_t x = x_of(r, p->tail.points[j].step, p->tail.points[j].at);
+            if (p->tail.points[j].step >= p->visible_below)
+                continue;
+            first = MIN(first, x);
+            last = MAX(last, x);
+        }
+    }
+    if (first > last || last < r->from || first > r->to)
+        return;
+    *lo = MIN(*lo, MAX(first, r->from));
+    *hi = MAX(*hi, MIN(last, r->to));
+}
+
+struct filling {
+    const struct reading_range *range;
+    const struct bucket_grid *grid;
+    struct metric_bucket *buckets;
+    int64_t visible_below;
+};
+
+static void fill_point(struct filling *f, int64_t step, time_ms at, double value)
+{
+    int64_t x = x_of(f->range, step, at);
+
+    if (step >= f->visible_below || x < f->grid->lo || x > f->grid->hi)
+        return;
+    bucket_add_point(&f->buckets[bucket_grid_at(f->grid, x)], x, value);
+}
+
+static void fill_points(void *ctx, const struct chunk_points *c, size_t begin, size_t end)
+{
+    struct filling *f = ctx;
+    bool times = f->range->axis != AXIS_STEP;
+    bool steps = !times || f->visible_below != INT64_MAX;
+
+    for (size_t i = begin; i < end; i++)
+        fill_point(f, steps ? c->steps[i] : 0, times ? c->times[i] : 0, c->values[i]);
+}
+
+static struct level_ends x_ends(const struct reading_range *r, const struct level_record *record)
+{
+    if (r->axis == AXIS_STEP)
+        return record->steps;
+    return (struct level_ends){x_of(r, 0, record->times.first), x_of(r, 0, record->times.last)};
+}
+
+/* -1: no point of it is visible, 1: all are, 0: some, or it is not known. */
+static int visibility(const struct filling *f, const struct level_record *record)
+{
+    if (f->visible_below == INT64_MAX)
+        return 1;
+    if (MIN(record->steps.first, record->steps.last) >= f->visible_below)
+        return -1;
+    return MAX(record->steps.first, record->steps.last) < f->visible_below ? 1 : 0;
+}
+
+static bool fill_record(void *ctx, const struct level_record *record, int64_t points)
+{
+    struct filling *f = ctx;
+    struct level_ends x = x_ends(f->range, record);
+    int64_t least = MIN(x.first, x.last), most = MAX(x.first, x.last);
+    int visible = visibility(f, record);
+
+    if (visible < 0 || most < f->grid->lo || least > f->grid->hi)
+        return true;
+    if (visible == 0 || !level_ends_ordered(x) || least < f->grid->lo || most > f->grid->hi ||
+        !bucket_grid_takes(f->grid, least, most))
+        return false;
+    bucket_add_record(&f->buckets[bucket_grid_at(f->grid, least)], x, record, points);
+    return true;
+}
+
+enum err_code reading_fill(struct walker *walker, const struct reading_part *parts, size_t count,
+                           const struct reading_range *range, const struct reading_buckets *into,
+                           struct err *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct reading_part *p = &parts[i];
+        struct filling f = {range, into->grid, into->buckets, p->visible_below};
+        bool cut = p->visible_below != INT64_MAX, times = range->axis != AXIS_STEP;
+        struct walk_visitor visitor = {
+            .ctx = &f,
+            .record = fill_record,
+            .points = fill_points,
+            .ends = cut     ? LEVEL_BOTH
+                    : times ? LEVEL_TIMES
+                            : LEVEL_STEPS,
+            .columns =
+                CHUNK_VALUES | (times ? CHUNK_TIMES : 0u) | (cut || !times ? CHUNK_STEPS : 0u),
+        };
+        TRY(walk_series(walker, &p->series, 0, &visitor, err));
+        for (size_t j = 0; j < p->tail.count; j++)
+            fill_point(&f, p->tail.points[j].step, p->tail.points[j].at, p->tail.points[j].value);
+    }
+    return OK;
+}
+
+struct collecting {
+    struct arena *arena;
+    struct point_list *points;
+    int64_t visible_below;
+};
+
+static void collect(void *ctx, const struct chunk_points *c, size_t begin, size_t end)
+{
+    struct collecting *to = ctx;
+
+    for (size_t i = begin; i < end; i++)
+        if (c->steps[i] < to->visible_below)
+            point_list_add(to->points, to->arena,
+                           (struct metric_point){c->steps[i], c->times[i], c->values[i]});
+}
+
+enum err_code reading_points(struct walker *walker, const struct reading_part *part,
+                             struct arena *arena, struct point_list *ret_points, struct err *err)
+{
+    struct collecting to = {arena, ret_points, part->visible_below};
+    struct walk_visitor visitor = {.ctx = &to, .points = collect, .columns = CHUNK_ALL};
+
+    TRY(walk_series(walker, &part->series, 0, &visitor, err));
+    for (size_t i = 0; i < part->tail.count; i++)
+        if (part->tail.points[i].step < part->visible_below)
+            point_list_add(ret_points, arena, part->tail.points[i]);
+    return OK;
+}

@@ -19,7 +19,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from sql_text import code_only, number_params, params_in, strip_comments, to_postgres, top_level
+from sql_text import (
+    code_only,
+    number_params,
+    params_in,
+    schema_to_postgres,
+    strip_comments,
+    to_postgres,
+    top_level,
+)
 
 BANNER = "/* Made by tools/gen_sql.py from sql/. Do not edit. */\n"
 PARAMS_MAX = 32
@@ -168,7 +176,7 @@ def migrations_load(folder: Path) -> list[Migration]:
         raw = path.read_bytes()
         text = strip_comments(raw.decode("utf-8"))
         variant = path.with_suffix(".postgres.sql")
-        postgres = to_postgres(text)
+        postgres = schema_to_postgres(text)
         if variant.exists():
             raw += variant.read_bytes()
             postgres = strip_comments(variant.read_text(encoding="utf-8"))

@@ -165,6 +165,8 @@ def c_check(check: Check, where: str, text: str) -> None:
         r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.DOTALL
     )
     for match in SQL_IN_C.finditer(comments_off):
+        if "/test/" in where:  # a test plays the administrator of the database
+            break
         check.say(where, line_of(text, match.start()), "SQL outside sql/")
     if where.endswith(".h"):
         header_check(check, where, text, code)

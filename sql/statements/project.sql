@@ -14,7 +14,7 @@ SELECT p.id, p.name, p.title, p.description, p.created_ms, coalesce(m.role, '') 
     (SELECT count(r.id) FROM run r WHERE r.project_id = p.id) AS run_count,
     (SELECT count(r.id) FROM run r WHERE r.project_id = p.id AND r.state = 'running') AS running_count,
     (SELECT max(r.created_ms) FROM run r WHERE r.project_id = p.id) AS last_run_ms,
-    (SELECT coalesce(sum(j.cost_micro), 0) FROM job j WHERE j.project_id = p.id) AS cost_micro,
+    (SELECT CAST(coalesce(sum(j.cost_micro), 0) AS INTEGER) FROM job j WHERE j.project_id = p.id) AS cost_micro,
     p.silent_s
 FROM project p
 LEFT JOIN member m ON m.project_id = p.id AND m.user_id = :user_id
@@ -27,7 +27,7 @@ SELECT
     (SELECT count(r.id) FROM run r WHERE r.project_id = :project_id) AS run_count,
     (SELECT count(r.id) FROM run r WHERE r.project_id = :project_id AND r.state = 'running') AS running_count,
     (SELECT max(r.created_ms) FROM run r WHERE r.project_id = :project_id) AS last_run_ms,
-    (SELECT coalesce(sum(j.cost_micro), 0) FROM job j WHERE j.project_id = :project_id) AS cost_micro;
+    (SELECT CAST(coalesce(sum(j.cost_micro), 0) AS INTEGER) FROM job j WHERE j.project_id = :project_id) AS cost_micro;
 
 -- name: project_update
 UPDATE project SET title = :title, description = :description, silent_s = :silent_s WHERE id = :id;

@@ -1,6 +1,44 @@
 /* What all drivers share: running named statements to their end and reading columns. */
 #include "store/db.h"
 
+enum err_code db__trouble(struct db *db, struct err *err, enum err_code code, const char *format,
+                          ...)
+{
+    struct err own;
+    va_list args;
+
+    va_start(args, format);
+    (void)err_set_va(&own, code, format, args);
+    va_end(args);
+    if (db->trouble == OK) {
+        db->trouble = code;
+        db->trouble_err = own;
+    }
+    if (err)
+        *err = own;
+    return code;
+}
+
+void db__trouble_clear(struct db *db)
+{
+    db->trouble = OK;
+    db->race_lost = false;
+}
+
+/* Text is UTF-8 without NUL, whatever a database would let pass. */
+static enum err_code check_texts(enum sql_id sql, const struct db_arg *args, struct err *err)
+{
+    for (size_t i = 0; args[i].kind != DB_END; i++) {
+        struct str text = args[i].bytes;
+        if (args[i].kind != DB_TEXT || text.len == 0)
+            continue;
+        if (memchr(text.data, 0, text.len) || !str_is_utf8(text, NULL))
+            return err_set(err, ERR_BAD_UTF8, "%s: %s is not UTF-8 text without NUL",
+                           sql_statements[sql].name, args[i].name);
+    }
+    return OK;
+}
+
 void db__result_release(struct db_result *result)
 {
     if (result->rows)
@@ -13,6 +51,7 @@ enum err_code db__query(struct db *db, enum sql_id sql, const struct db_arg *arg
 {
     struct db_rows *rows = NULL;
 
+    TRY(check_texts(sql, args, err));
     TRY(db->driver->start(db, sql, args, &rows, err));
     *ret_result = (struct db_result){db, rows};
     return OK;
@@ -29,6 +68,10 @@ enum err_code db__run(struct db *db, enum sql_id sql, const struct db_arg *args,
     CLEANUP(db__result_release) struct db_result result = {0};
     bool row = false;
 
+    if (!ret_changes && db->driver->queue) {
+        TRY(check_texts(sql, args, err));
+        return db->driver->queue(db, sql, args, err);
+    }
     TRY(db__query(db, sql, args, &result, err));
     TRY(db__next(&result, &row, err));
     if (ret_changes)

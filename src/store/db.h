@@ -1,4 +1,4 @@
-/* One connection to the database behind a driver (sqlite now; postgres has the same table).
+/* One connection to the database behind a driver: sqlite or postgres.
  *
  * Statements are the named ones of sql/statements, prepared once a connection. Arguments are bound
  * by name. A connection belongs to one thread at a time. Folder-private: the rest of the program
@@ -64,6 +64,11 @@ struct db_rows; /* a running statement; the driver's */
 
 struct db {
     const struct db_driver *driver;
+    /* What the caller cannot be blamed for since the last begin or savepoint: the connection, the
+     * disk. OK: nothing. Callers that take an error for "not found" are overruled by it. */
+    enum err_code trouble;
+    struct err trouble_err;
+    bool race_lost; /* serialization failure or deadlock: the command may simply run again */
     /* the driver's own fields follow in its struct */
 };
 
@@ -82,6 +87,18 @@ struct db_driver {
     enum err_code (*checkpoint)(struct db *db, struct err *err);
     enum err_code (*schema_get)(struct db *db, int *ret_number, struct err *err);
     enum err_code (*schema_set)(struct db *db, int number, struct err *err);
+    /* May be NULL: a statement whose result nobody looks at. Its error may show up later, at the
+     * next statement, at savepoint_keep or at commit, before anything of it is kept. */
+    enum err_code (*queue)(struct db *db, enum sql_id sql, const struct db_arg *args,
+                           struct err *err);
+    /* NULL where a database has one server. lead: whether this session leads; it stays the leader
+     * until its connection ends. notify: sent with the commit. listen, hear: for a connection that
+     * does nothing else. */
+    enum err_code (*lead)(struct db *db, bool *ret_leads, struct err *err);
+    enum err_code (*notify)(struct db *db, struct str text, struct err *err);
+    enum err_code (*listen)(struct db *db, struct err *err);
+    enum err_code (*hear)(struct db *db, int timeout_ms, struct arena *arena, struct str *ret_text,
+                          struct err *err);
     enum err_code (*start)(struct db *db, enum sql_id sql, const struct db_arg *args,
                            struct db_rows **ret_rows, struct err *err);
     enum err_code (*next)(struct db_rows *rows, bool *ret_row, struct err *err);
@@ -93,6 +110,12 @@ struct db_driver {
 };
 
 extern const struct db_driver db_sqlite;
+extern const struct db_driver db_postgres;
+
+/* As err_set, and kept as the connection's trouble. For drivers. */
+enum err_code db__trouble(struct db *db, struct err *err, enum err_code code, const char *format,
+                          ...) PRINTF_LIKE(4, 5);
+void db__trouble_clear(struct db *db);
 
 /* A result being read; finished on every path by CLEANUP(db__result_release). */
 struct db_result {

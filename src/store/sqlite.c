@@ -37,12 +37,12 @@ static enum err_code failed(struct sqlite *s, const char *what, struct err *err)
     int code = sqlite3_extended_errcode(s->handle);
 
     if ((code & 0xff) == SQLITE_FULL)
-        return err_set(err, ERR_DISK_FULL, "the disk of the data folder is full");
+        return db__trouble(&s->db, err, ERR_DISK_FULL, "the disk of the data folder is full");
     if ((code & 0xff) == SQLITE_CONSTRAINT)
         return err_set(err, ERR_CONFLICT, "%s: %s", what, sqlite3_errmsg(s->handle));
     if ((code & 0xff) == SQLITE_BUSY)
-        return err_set(err, ERR_UNAVAILABLE, "%s: the database is locked", what);
-    return err_set(err, ERR_IO, "%s: %s (%d)", what, sqlite3_errmsg(s->handle), code);
+        return db__trouble(&s->db, err, ERR_UNAVAILABLE, "%s: the database is locked", what);
+    return db__trouble(&s->db, err, ERR_IO, "%s: %s (%d)", what, sqlite3_errmsg(s->handle), code);
 }
 
 static enum err_code sqlite_script(struct db *db, const char *sql, struct err *err)
@@ -76,7 +76,8 @@ static enum err_code set_up(struct sqlite *s, bool writable, struct err *err)
     if (!writable)
         (void)sqlite3_db_config(s->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
     snprintf(pragmas, sizeof pragmas,
-             "PRAGMA cache_size=-%d; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; %s%d; %s",
+             "PRAGMA cache_size=-%d; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; "
+             "PRAGMA case_sensitive_like=ON; %s%d; %s",
              PAGE_CACHE_KIB, "PRAGMA wal_autocheckpoint=", writable ? WAL_PAGES_MAX : 0,
              writable ? "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; "
                         "PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;"
@@ -106,11 +107,13 @@ static enum err_code sqlite_open(const char *where, bool writable, struct db **r
 
 static enum err_code sqlite_begin(struct db *db, struct err *err)
 {
+    db__trouble_clear(db);
     return sqlite_script(db, "BEGIN IMMEDIATE", err);
 }
 
 static enum err_code sqlite_begin_read(struct db *db, struct err *err)
 {
+    db__trouble_clear(db);
     return sqlite_script(db, "BEGIN", err);
 }
 
@@ -127,6 +130,7 @@ static void sqlite_rollback(struct db *db)
 
 static enum err_code sqlite_savepoint(struct db *db, struct err *err)
 {
+    db__trouble_clear(db);
     return sqlite_script(db, "SAVEPOINT command", err);
 }
 

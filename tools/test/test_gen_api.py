@@ -199,7 +199,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources += [root / "src/http/http_route.c", *(root / "src/base").glob("*.c")]
     subprocess.run(
         ["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{root / 'src'}",
-         f"-I{folder}", *map(str, sources), "-ljansson", "-lm", "-o", str(folder / "probe")],
+         f"-I{folder}", *map(str, sources), "-ljansson", "-lpcre2-8", "-lm", "-o", str(folder / "probe")],
         check=True,
     )  # fmt: skip
     return folder / "probe"

@@ -2,11 +2,10 @@
 #include "store/store_identity.h"
 #include "store/store_metric.h"
 
+#include "store/test/store_rig.h"
+
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,31 +13,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-
-static char dir[64], path[96];
-
-static int setup(void **state)
-{
-    (void)state;
-    snprintf(dir, sizeof(dir), "/tmp/euvyra-store-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof(path), "%s/euvyra.db", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    char side[128];
-
-    (void)state;
-    for (size_t i = 0; i < 3; i++) {
-        static const char *const ends[] = {"", "-wal", "-shm"};
-        snprintf(side, sizeof side, "%s%s", path, ends[i]);
-        (void)unlink(side);
-    }
-    return rmdir(dir);
-}
 
 static struct user user(const char *id, const char *login)
 {
@@ -55,12 +29,12 @@ static void what_was_committed_is_there_after_opening_again(void **state)
     struct store store = {0};
 
     (void)state;
-    assert_int_equal(store_open(&store, path, true, NULL), OK);
+    assert_int_equal(store_open(&store, store_rig_where(), true, NULL), OK);
     assert_int_equal(store_begin(&store, NULL), OK);
     assert_int_equal(store_user_insert(&store, &ada, NULL), OK);
     assert_int_equal(store_commit(&store, NULL), OK);
     store_close(&store);
-    assert_int_equal(store_open(&store, path, false, NULL), OK);
+    assert_int_equal(store_open(&store, store_rig_where(), false, NULL), OK);
     assert_int_equal(store_user_by_login(&store, STR("ada"), &arena, &found, NULL), OK);
     assert_int_equal(found.id.v, ada.id.v);
     assert_int_equal(store_user_by_login(&store, STR("eve"), &arena, &found, NULL), ERR_NOT_FOUND);
@@ -76,7 +50,7 @@ static void a_refused_command_leaves_nothing_and_the_batch_goes_on(void **state)
     int64_t before = 0, count = 0;
 
     (void)state;
-    assert_int_equal(store_open(&store, path, true, NULL), OK);
+    assert_int_equal(store_open(&store, store_rig_where(), true, NULL), OK);
     assert_int_equal(store_user_count(&store, &before, NULL), OK);
     assert_int_equal(store_begin(&store, NULL), OK);
     assert_int_equal(store_savepoint(&store, NULL), OK);
@@ -100,24 +74,48 @@ static void a_reader_cannot_write(void **state)
     struct store store = {0};
 
     (void)state;
-    assert_int_equal(store_open(&store, path, false, NULL), OK);
+    assert_int_equal(store_open(&store, store_rig_where(), false, NULL), OK);
     assert_true(store_user_insert(&store, &eve, NULL) != OK);
     store_close(&store);
 }
 
-static void a_folder_from_a_newer_version_is_refused(void **state)
+static void data_from_a_newer_version_is_refused(void **state)
 {
     struct store store = {0};
-    sqlite3 *db = NULL;
     struct err err;
 
     (void)state;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=9999", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
-    assert_int_equal(store_open(&store, path, true, &err), ERR_CONFLICT);
+    assert_true(store_rig_sql(store_rig_is_postgres() ? "UPDATE schema_number SET number = 9999"
+                                                      : "PRAGMA user_version=9999",
+                              NULL, 0));
+    assert_int_equal(store_open(&store, store_rig_where(), true, &err), ERR_CONFLICT);
     assert_non_null(strstr(err.text, "newer version"));
     assert_true(err.hint[0] != '\0');
+    assert_int_equal(store_open(&store, store_rig_where(), false, &err), ERR_CONFLICT);
+}
+
+static void a_leader_that_was_replaced_is_refused(void **state)
+{
+    struct store store = {0};
+    int64_t first = 0, second = 0;
+    struct err err;
+    bool took = false;
+
+    (void)state;
+    assert_int_equal(store_open(&store, store_rig_where(), true, NULL), OK);
+    assert_int_equal(store_begin(&store, NULL), OK);
+    assert_int_equal(store_lead(&store, &first, &took, NULL), OK);
+    assert_true(took && first > 0);
+    assert_int_equal(store_lead(&store, &first, &took, NULL), OK);
+    assert_false(took);
+    assert_int_equal(store_lead_check(&store, first, NULL), OK);
+    assert_int_equal(store_lead(&store, &second, &took, NULL), OK); /* a later start */
+    assert_true(took && second > first);
+    assert_int_equal(store_lead_check(&store, first, &err), ERR_FENCED);
+    assert_int_equal(store_lead_check(&store, 0, &err), ERR_FENCED);
+    assert_int_equal(store_lead_check(&store, second, NULL), OK);
+    assert_int_equal(store_commit(&store, NULL), OK);
+    store_close(&store);
 }
 
 static void floats_keep_their_order_and_every_bit(void **state)
@@ -135,16 +133,27 @@ static void floats_keep_their_order_and_every_bit(void **state)
     assert_true(isnan(float_from_bits(float_to_bits(NAN))));
 }
 
-int main(void)
+static int teardown(void **state)
+{
+    (void)state;
+    store_rig_close();
+    return 0;
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_committed_is_there_after_opening_again),
         cmocka_unit_test(a_refused_command_leaves_nothing_and_the_batch_goes_on),
         cmocka_unit_test(a_reader_cannot_write),
+        cmocka_unit_test(a_leader_that_was_replaced_is_refused),
         cmocka_unit_test(floats_keep_their_order_and_every_bit),
-        cmocka_unit_test(a_folder_from_a_newer_version_is_refused),
+        cmocka_unit_test(data_from_a_newer_version_is_refused),
     };
 
+    (void)argv;
+    if (!store_rig_open(argc > 1))
+        return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("store", tests, setup, teardown);
+    return cmocka_run_group_tests_name("store", tests, NULL, teardown);
 }

@@ -1,0 +1,20 @@
+-- As in SQLite, and the number of the schema, which SQLite keeps in its header.
+
+CREATE TABLE leader (
+    id BIGINT PRIMARY KEY,
+    number BIGINT NOT NULL
+);
+INSERT INTO leader (id, number) VALUES (1, 0);
+
+CREATE TABLE installation (
+    id BIGINT PRIMARY KEY,
+    blobs TEXT COLLATE "C" NOT NULL
+);
+
+CREATE INDEX writer_unapplied ON writer (id) WHERE applied_offset < committed_offset AND fenced = 0;
+
+CREATE TABLE schema_number (
+    id BIGINT PRIMARY KEY,
+    number BIGINT NOT NULL
+);
+INSERT INTO schema_number (id, number) VALUES (1, 0);

@@ -17,13 +17,14 @@ from support import BUILD, WAIT_S, Server, make_id
 class Agent:
     """euvyra-agent in a folder of its own; may be killed and started again."""
 
-    def __init__(self, server: Server, folder: Path) -> None:
+    def __init__(self, server: Server, folder: Path, name: str = "rack1") -> None:
         self.folder = folder
+        self.name = name
         self.id = make_id("a")
         self.process: subprocess.Popen[bytes] | None = None
         self.url = server.url
         server.ok("PUT", "/api/v1/targets/here", {"price_hour_micro": 3_600_000_000})
-        server.ok("PUT", f"/api/v1/agents/{self.id}", {"name": "rack1", "target": "here"})
+        server.ok("PUT", f"/api/v1/agents/{self.id}", {"name": name, "target": "here"})
         made = server.ok("POST", "/api/v1/keys", {"kind": "agent", "name": "k", "agent": self.id})
         self.key_file = folder.with_name("agent.key")
         self.key_file.write_text(made["key"])
@@ -34,7 +35,16 @@ class Agent:
             [
                 BUILD / "euvyra-agent",
                 *("--server", self.url, "--key-file", self.key_file, "--dir", self.folder),
-                *("--name", "rack1", "--target", "here", "--allow-root", "--slots", "4", *options),
+                *(
+                    "--name",
+                    self.name,
+                    "--target",
+                    "here",
+                    "--allow-root",
+                    "--slots",
+                    "4",
+                    *options,
+                ),
             ],
             stderr=log,
         )

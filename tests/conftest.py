@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import postgres_cluster
 import pytest
 from support import Server, make_id
+
+
+@pytest.fixture(scope="module", autouse=True)
+def databases() -> Iterator[None]:
+    """Removes what the tests of a file made on PostgreSQL."""
+    yield
+    postgres_cluster.drop_made()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import os
 import random
 import re
 import signal
+import sqlite3
 import struct
 import subprocess
 import time
@@ -20,6 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import postgres_cluster
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("EUVYRA_BUILD", ROOT / "build"))
@@ -57,17 +60,34 @@ class Answer:
 
 
 class Server:
-    """euvyrad on a port of its own, set up with the administrator ada."""
+    """euvyrad on a port of its own, set up with the administrator ada.
 
-    def __init__(self, data: Path, *options: str, setup: bool = True) -> None:
+    On PostgreSQL where EUVYRA_TEST_POSTGRES is set, else on SQLite; `database` names a database of
+    the cluster that is there already.
+    """
+
+    def __init__(
+        self, data: Path, *options: str, setup: bool = True, database: str | None = None
+    ) -> None:
         self.data = data
         self.options = options
+        self.database = database or (
+            postgres_cluster.name_for(data) if postgres_cluster.socket_folder() else ""
+        )
         self.key = ""
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
         self.port = 0  # chosen at the first start; a restart keeps it
         self.setup_link = ""
-        if setup and not data.exists():
+        if self.database:
+            self.options += ("--database", postgres_cluster.url(self.database))
+            if setup:
+                self.key = postgres_cluster.template_key(BUILD / "euvyrad")
+            if not database and not data.exists():
+                postgres_cluster.create(
+                    self.database, postgres_cluster.TEMPLATE if setup else "template1"
+                )
+        elif setup and not data.exists():
             key_file = data.with_name(data.name + ".key")
             subprocess.run(
                 [
@@ -105,6 +125,15 @@ class Server:
         self.url = match.group(1)
         self.port = int(match.group(2))
         return self
+
+    def sql(self, statement: str) -> str:
+        """What the database answers to a query for one value, whatever it is."""
+        if self.database:
+            return postgres_cluster.psql(statement, self.database)
+        with contextlib.closing(
+            sqlite3.connect(f"file:{self.data / 'euvyra.db'}?mode=ro", uri=True)
+        ) as db:
+            return str(db.execute(statement).fetchone()[0])
 
     def stop(self) -> int:
         assert self.process

@@ -22,7 +22,9 @@ struct domain_config {
     int64_t offer_ms;        /* an offer that nobody takes goes back to the queue */
 };
 
-/* When an agent was heard last, on the leader's monotonic clock. Owned by the command thread. */
+/* When an agent was heard last, on the leader's monotonic clock: when it called here, or when its
+ * last call in the store was seen to be another one than before (it called another server; the
+ * clocks of servers are not compared). Owned by the command thread. */
 struct lease_table {
     struct map by_agent; /* id text -> struct lease */
     struct arena arena;

@@ -1,21 +1,27 @@
 /* The command thread: batches of commands, one transaction a batch, a savepoint a command.
  *
  * Answers and notices leave after the commit, so a 2xx means "on disk". A commit that fails for
- * lack of space fails its whole batch and nothing else; one that fails for another reason stops
- * the process, because only a restart can say what is on disk. Parked polls wait here until they
- * are poked or their time is up. */
+ * lack of space or because the database cannot be reached fails its whole batch and nothing else;
+ * one that fails for another reason stops the process, because only a restart can say what is on
+ * disk. Parked polls wait here until they are poked or their time is up.
+ *
+ * Of several servers on one database one leads. It alone sweeps and schedules, and each time checks
+ * in the transaction of what it decides that its number is still the leader's. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "domain/identity/identity.h"
 #include "domain/jobs/jobs.h"
+#include "domain/targets/targets.h"
 #include "gen/http_routes.h"
 #include "http/http_dispatch.h"
 #include "server/server_impl.h"
+#include "store/store_run.h"
 #include "sys/clock.h"
 
 #define TICK_MS          1000
 #define SCHEDULE_MS      5000
 #define SCHEDULE_SOON_MS 50
+#define RUNS_MAX         3 /* of one command, each after a lost race */
 
 /* One command of a batch and what it left behind. */
 struct slot {
@@ -40,8 +46,19 @@ static enum err_code run_call(struct http_call *call, struct err *err)
     return call->route->handler(call, err);
 }
 
-/* Runs a command in its savepoint. */
-static void run_slot(struct batch *batch, struct slot *slot)
+/* A call as it was before its handler ran. */
+static void call_reset(struct http_call *call)
+{
+    buf_clear(&call->out);
+    json_writer_init(&call->json, &call->out);
+    call->status = 200;
+    call->header_count = 0;
+    call->park_ms = 0;
+    call->stream = call->close_streams = false;
+}
+
+/* Runs a command in its savepoint, once. */
+static void run_once(struct batch *batch, struct slot *slot)
 {
     struct server *server = batch->server;
     struct work *work = slot->work;
@@ -57,8 +74,23 @@ static void run_slot(struct batch *batch, struct slot *slot)
         slot->is_call ? run_call(work->call, &work->err) : work->run(work->ctx, cmd, &work->err);
     if (work->code == OK)
         work->code = store_savepoint_keep(&server->write_store, &work->err);
-    if (work->code != OK)
-        store_savepoint_undo(&server->write_store);
+    if (work->code == OK)
+        return;
+    if (store_trouble(&server->write_store, NULL) != OK) /* whatever was made of it: not found */
+        work->code = store_trouble(&server->write_store, &work->err);
+    store_savepoint_undo(&server->write_store);
+}
+
+/* A deadlock with another program of the database is nobody's fault: the command runs again. */
+static void run_slot(struct batch *batch, struct slot *slot)
+{
+    for (int left = RUNS_MAX; left > 0; left--) {
+        run_once(batch, slot);
+        if (slot->work->code == OK || !store_lost_a_race(&batch->server->write_store))
+            return;
+        if (slot->is_call)
+            call_reset(slot->work->call);
+    }
 }
 
 static struct slot *add(struct batch *batch, struct work *work)
@@ -66,6 +98,11 @@ static struct slot *add(struct batch *batch, struct work *work)
     struct slot *slot = &batch->slots[batch->count++];
 
     *slot = (struct slot){.work = work, .is_call = work->call != NULL};
+    if (batch->commit != OK) { /* there is no transaction */
+        work->code = batch->commit;
+        work->err = batch->commit_err;
+        return slot;
+    }
     run_slot(batch, slot);
     if (slot->work->code == OK &&
         (slot->is_call ? work->call->cmd.wake_scheduler : slot->cmd.wake_scheduler))
@@ -75,7 +112,19 @@ static struct slot *add(struct batch *batch, struct work *work)
 
 static enum err_code tick(void *ctx, struct cmd *cmd, struct err *err)
 {
-    (void)ctx;
+    struct server *server = ctx;
+    bool took_over = false;
+
+    TRY(store_lead(cmd->store, &server->fence, &took_over, err));
+    if (server->fence == 0)
+        return OK;
+    if (took_over) { /* nobody is late before this server had a chance to hear of it */
+        if (store_is_shared(cmd->store))
+            log_info("leader.took_over", "number", LOG_I64(server->fence));
+        lease_table_release(&cmd->domain->leases);
+        lease_table_init(&cmd->domain->leases, cmd->mono_ms);
+        TRY(store_run_seen_all(cmd->store, cmd->now, err));
+    }
     TRY(jobs_sweep(cmd, err));
     TRY(runs_sweep(cmd, err));
     return identity_sessions_expire(cmd, err);
@@ -83,7 +132,12 @@ static enum err_code tick(void *ctx, struct cmd *cmd, struct err *err)
 
 static enum err_code schedule(void *ctx, struct cmd *cmd, struct err *err)
 {
-    (void)ctx;
+    struct server *server = ctx;
+
+    if (server->fence == 0)
+        return OK;
+    if (store_lead_check(cmd->store, server->fence, err) != OK)
+        return ERR_FENCED;
     return jobs_schedule(cmd, err);
 }
 
@@ -204,9 +258,32 @@ static void fatal(struct server *server, const struct err *err)
     server__fatal(server);
 }
 
+/* Tells the other servers with the commit what this batch changed. */
+static enum err_code tell(struct batch *batch, bool ticked, struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    struct server *server = batch->server;
+
+    if (!store_is_shared(&server->write_store))
+        return OK;
+    buf_init(&text, STORE_NOTICE_BYTES_MAX);
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct slot *slot = &batch->slots[i];
+        if (slot->work->code != OK || slot->work->of_another)
+            continue;
+        TRY(server__tell(server, slot->is_call ? &slot->work->call->cmd : &slot->cmd,
+                         slot->is_call && slot->work->call->close_streams, &text, err));
+    }
+    if (ticked)
+        TRY(server__tell_watching(server, &text, err));
+    return server__tell_end(server, &text, err);
+}
+
 static void run_batch(struct server *server, struct batch *batch, void **items, size_t count)
 {
-    struct work ticking = {.run = tick}, scheduling = {.run = schedule};
+    struct work ticking = {.run = tick, .ctx = server},
+                scheduling = {.run = schedule, .ctx = server};
+    bool ticked;
     int64_t now = clock_mono_ms();
 
     batch->server = server;
@@ -214,7 +291,8 @@ static void run_batch(struct server *server, struct batch *batch, void **items, 
     batch->commit = store_begin(&server->write_store, &batch->commit_err);
     for (size_t i = 0; i < count; i++)
         (void)add(batch, items[i]);
-    if (now >= server->tick_due_ms) {
+    ticked = now >= server->tick_due_ms;
+    if (ticked) {
         server->tick_due_ms = now + TICK_MS;
         add_own(batch, &ticking, "tick");
     }
@@ -225,9 +303,14 @@ static void run_batch(struct server *server, struct batch *batch, void **items, 
         server->schedule_wanted = false;
         add_own(batch, &scheduling, "schedule");
     }
-    if (batch->commit == OK)
-        batch->commit = store_commit(&server->write_store, &batch->commit_err);
-    if (batch->commit != OK && batch->commit != ERR_DISK_FULL)
+    if (batch->commit == OK) {
+        batch->commit = tell(batch, ticked, &batch->commit_err);
+        if (batch->commit == OK)
+            batch->commit = store_commit(&server->write_store, &batch->commit_err);
+        else
+            store_rollback(&server->write_store);
+    }
+    if (batch->commit != OK && batch->commit != ERR_DISK_FULL && batch->commit != ERR_UNAVAILABLE)
         fatal(server, &batch->commit_err);
     for (size_t i = 0; i < batch->count; i++)
         finish(batch, &batch->slots[i]);

@@ -75,6 +75,11 @@ void hub_restart(struct hub *hub)
     drop(hub, is_limited);
 }
 
+void hub_restart_all(struct hub *hub)
+{
+    drop(hub, every);
+}
+
 void hub_sweep(struct hub *hub)
 {
     drop(hub, is_gone);
@@ -139,6 +144,18 @@ bool hub_is_heard(const struct hub *hub, project_id project)
         if (hears(l, project) && !is_gone(l))
             return true;
     return false;
+}
+
+void hub_each_heard(const struct hub *hub, void (*each)(void *ctx, project_id project), void *ctx)
+{
+    for (const struct listener *l = hub->listeners; l; l = l->next) {
+        if (is_gone(l))
+            continue;
+        if (l->everything)
+            each(ctx, (project_id){0});
+        for (size_t i = 0; i < l->project_count; i++)
+            each(ctx, l->projects[i]);
+    }
 }
 
 void hub_publish(struct hub *hub, const struct notice *notice)

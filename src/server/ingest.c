@@ -8,8 +8,10 @@
 #include "domain/metrics/metrics.h"
 #include "server/server_impl.h"
 #include "store/store_log.h"
+#include "sys/clock.h"
 
 #define IDLE_MS           500
+#define CATCH_UP_MS       2000
 #define COMPACT_BYTES_MIN 65536
 #define COMPACT_BYTES_MAX 262144
 #define COMPACT_WRITERS   16
@@ -103,7 +105,9 @@ static void compact_some(struct server *server, struct store *store, size_t inde
     }
 }
 
-/* What an earlier process committed and did not apply. */
+/* What was committed and not applied: by an earlier process, by another server of the database that
+ * has died since, or here while the database could not be reached. Who applies what another server
+ * is applying right now loses the race for the offset and changes nothing. */
 static void catch_up(struct server *server, struct store *store, size_t index)
 {
     writer_id after = {0};
@@ -131,6 +135,7 @@ void server__ingest_run(void *ctx)
     struct queue *queue = server->ingest[self->index];
     struct store store = {0};
     size_t index = self->index;
+    int64_t catch_up_ms = 0;
     struct err err;
 
     mem_free(self);
@@ -139,9 +144,13 @@ void server__ingest_run(void *ctx)
         server__fatal(server);
         return;
     }
-    catch_up(server, &store, index);
     while (!server->stopping) {
-        writer_id *id = queue_pop(queue, IDLE_MS);
+        writer_id *id;
+        if (clock_mono_ms() >= catch_up_ms) {
+            catch_up(server, &store, index);
+            catch_up_ms = clock_mono_ms() + CATCH_UP_MS;
+        }
+        id = queue_pop(queue, IDLE_MS);
         if (id)
             apply_all(server, &store, *id);
         mem_free(id);

@@ -1,5 +1,6 @@
 /* euvyrad: the server program. Options, the set-up without a browser, signals. */
 #include "base/log.h"
+#include "base/mem.h"
 #include "domain/identity/identity.h"
 #include "domain/targets/targets.h"
 #include "server/server.h"
@@ -10,22 +11,30 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct arguments {
     struct server_options options;
     const char *log_level, *lost_after, *crashed_after;
     const char *admin, *key_file; /* of setup */
+    const char *database, *database_file;
+    char *where; /* the database, in heap memory */
 };
 
 static const char usage[] =
     "euvyrad runs the Euvyra server.\n"
     "\n"
-    "  euvyrad --data DIR [--listen HOST:PORT] [--tls-cert FILE --tls-key FILE]\n"
+    "  euvyrad --data DIR [--database URL] [--listen HOST:PORT] [--tls-cert FILE --tls-key FILE]\n"
     "  euvyrad setup --data DIR --admin NAME --key-file FILE\n"
     "  euvyrad version\n"
     "\n"
     "  --data DIR           where everything is kept; made when it is missing\n"
+    "  --database URL       PostgreSQL in place of an SQLite file below DIR, without a password:\n"
+    "                       postgresql://euvyra@db.example.org/euvyra?sslmode=verify-full\n"
+    "  --database-file FILE the same, read from FILE (mode 0600), which may hold the password\n"
+    "  --blobs DIR          where files are kept; default DIR/blobs. Servers of one database\n"
+    "                       share it\n"
     "  --listen HOST:PORT   default 127.0.0.1:8470; beyond loopback only with TLS\n"
     "  --tls-cert FILE      certificate with its chain, PEM\n"
     "  --tls-key FILE       its private key, PEM\n"
@@ -100,18 +109,53 @@ static enum err_code check_options(const struct server_options *o, struct err *e
     return OK;
 }
 
+#define DATABASE_BYTES_MAX 4096
+
+/* The conninfo in a file that nobody else may read. */
+static enum err_code read_database(const char *path, char **ret_where, struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    struct stat st;
+
+    TRY(file_read(path, DATABASE_BYTES_MAX, &text, err));
+    if (stat(path, &st) == 0 && (st.st_mode & (S_IRWXG | S_IRWXO))) {
+        (void)err_set(err, ERR_INVALID, "--database-file %s can be read by others", path);
+        err_hint(err, "chmod 600 %s", path);
+        return ERR_INVALID;
+    }
+    return store_where_postgres(str_trim(buf_str(&text)), true, ret_where, err);
+}
+
+/* *a owns what it reads; main frees it. */
+static enum err_code take_database(struct arguments *a, struct err *err)
+{
+    char *where = NULL;
+
+    if (a->database && a->database_file)
+        return err_set(err, ERR_INVALID, "--database and --database-file are two of the same");
+    if (a->database)
+        TRY(store_where_postgres(str_from(a->database), false, &where, err));
+    if (a->database_file)
+        TRY(read_database(a->database_file, &where, err));
+    a->options.database = where;
+    a->where = where;
+    return OK;
+}
+
 /* Options that take a text, all of them. */
 static enum err_code parse(int argc, char **argv, struct arguments *a, bool *ret_help,
                            struct err *err)
 {
     struct server_options *o = &a->options;
     const char **const texts[] = {
-        &o->data_dir,   &o->listen,        &o->tls_cert_file, &o->tls_key_file, &o->config.currency,
-        &a->lost_after, &a->crashed_after, &a->log_level,     &a->admin,        &a->key_file,
+        &a->database,   &a->database_file, &o->blobs_dir,    &o->data_dir,
+        &o->listen,     &o->tls_cert_file, &o->tls_key_file, &o->config.currency,
+        &a->lost_after, &a->crashed_after, &a->log_level,    &a->admin,
+        &a->key_file,
     };
-    static const char *const names[] = {"data",     "listen",     "tls-cert",      "tls-key",
-                                        "currency", "lost-after", "crashed-after", "log-level",
-                                        "admin",    "key-file"};
+    static const char *const names[] = {
+        "database", "database-file", "blobs",         "data",      "listen", "tls-cert", "tls-key",
+        "currency", "lost-after",    "crashed-after", "log-level", "admin",  "key-file"};
     struct option options[ARRAY_LEN(names) + 2] = {{"help", no_argument, NULL, 'h'}};
     int index = 0, c;
 
@@ -132,6 +176,8 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, bool *ret
     TRY(take_seconds("--lost-after", a->lost_after, &o->config.lost_after_ms, err));
     TRY(take_seconds("--crashed-after", a->crashed_after, &o->config.run_silent_ms, err));
     TRY(take_level(a->log_level, err));
+    if (!*ret_help)
+        TRY(take_database(a, err));
     return *ret_help ? OK : check_options(o, err);
 }
 
@@ -233,7 +279,7 @@ int main(int argc, char **argv)
     };
     bool setup = argc > 1 && str_eq_c(str_from(argv[1]), "setup"), help = false;
     struct err err = {0};
-    int signal_fd;
+    int signal_fd, code;
 
     if (argc > 1 &&
         (str_eq_c(str_from(argv[1]), "version") || str_eq_c(str_from(argv[1]), "--version"))) {
@@ -247,8 +293,11 @@ int main(int argc, char **argv)
         return 0;
     }
     if (setup)
-        return set_up(&args, &err) == OK ? 0 : fail(&err);
-    if (signals_open(ends, &signal_fd, &err) != OK)
-        return fail(&err);
-    return serve(&args.options, signal_fd);
+        code = set_up(&args, &err) == OK ? 0 : fail(&err);
+    else if (signals_open(ends, &signal_fd, &err) != OK)
+        code = fail(&err);
+    else
+        code = serve(&args.options, signal_fd);
+    mem_free(args.where);
+    return code;
 }

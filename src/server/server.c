@@ -7,7 +7,6 @@
 #include "domain/targets/targets.h"
 #include "drivers/blob/fs/blob_fs.h"
 #include "server/server_impl.h"
-#include "store/store_run.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/random.h"
@@ -71,12 +70,35 @@ static enum err_code lock_data(struct server *server, struct err *err)
     return code;
 }
 
+/* A folder whose data lies in PostgreSQL must not silently get an empty SQLite file, nor the other
+ * way round. */
+static enum err_code check_kind(struct server *server, struct err *err)
+{
+    char *sqlite = path_in(server, "euvyra.db"), *mark = path_in(server, "uses-postgresql");
+    enum err_code code = OK;
+
+    if (server->options.database && file_exists(sqlite)) {
+        code = err_set(err, ERR_CONFLICT, "the data folder %s holds an SQLite database",
+                       server->options.data_dir);
+        err_hint(err, "give a server on PostgreSQL a data folder of its own");
+    } else if (!server->options.database && file_exists(mark)) {
+        code = err_set(err, ERR_CONFLICT, "the data of %s lies in PostgreSQL",
+                       server->options.data_dir);
+        err_hint(err, "give --database or --database-file as before");
+    } else if (server->options.database && !file_exists(mark)) {
+        code = file_write_atomic(mark,
+                                 STR("The database of this folder is named by the options of "
+                                     "euvyrad.\n"),
+                                 0600, err);
+    }
+    mem_free(sqlite);
+    mem_free(mark);
+    return code;
+}
+
 enum err_code server_open(struct server *server, const struct server_options *options,
                           struct err *err)
 {
-    char *blobs;
-    enum err_code code;
-
     *server = (struct server){.options = *options, .lock_fd = -1};
     server->fatal_fd = eventfd(0, EFD_CLOEXEC);
     server->domain.config = options->config;
@@ -85,13 +107,15 @@ enum err_code server_open(struct server *server, const struct server_options *op
     lease_table_init(&server->domain.leases, clock_mono_ms());
     TRY(file_make_dirs(options->data_dir, 0700, err));
     TRY(lock_data(server, err));
-    server->db_path = path_in(server, "euvyra.db");
+    TRY(check_kind(server, err));
+    server->db_path =
+        options->database ? mem_copy_text(options->database) : path_in(server, "euvyra.db");
+    server->id = random_id(ID_SESSION);
     server->spool_dir = path_in(server, "spool");
     TRY(file_make_dirs(server->spool_dir, 0700, err));
-    blobs = path_in(server, "blobs");
-    code = blob_fs_new(blobs, &server->blobs, err);
-    mem_free(blobs);
-    TRY(code);
+    server->blobs_dir =
+        options->blobs_dir ? mem_copy_text(options->blobs_dir) : path_in(server, "blobs");
+    TRY(blob_fs_new(server->blobs_dir, &server->blobs, err));
     server->domain.blobs = blob_fs_port(server->blobs);
     return store_open(&server->write_store, server->db_path, true, err);
 }
@@ -105,6 +129,8 @@ static enum err_code start_threads(struct server *server, struct err *err)
     server->hub = hub_new();
     server->watchers = watchers_new();
     TRY(thread_start(&server->command_thread, "command", server__command_run, server, err));
+    if (store_is_shared(&server->write_store))
+        TRY(thread_start(&server->listener, "listener", server__listener_run, server, err));
     for (size_t i = 0; i < WORKER_COUNT; i++) {
         snprintf(name, sizeof name, "worker-%zu", i);
         TRY(thread_start(&server->workers[i], name, server__worker_run, server, err));
@@ -140,20 +166,54 @@ static enum err_code listen_on(struct server *server, struct err *err)
     return http_server_start(&server->http, &options, err);
 }
 
-/* The first command of a start: a full term for everybody, and a set-up token where needed. */
+/* Servers of one database must have one folder of files: the first one names it, in the folder and
+ * in the database. In the transaction, so that two that start at once agree. */
+static enum err_code check_blobs(const struct server *server, struct store *store, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(buf_release) struct buf have = {0};
+    const char *path = arena_printf(&arena, "%s/installation", server->blobs_dir);
+    struct id wanted, found = random_id(ID_KEY);
+
+    TRY(store_blobs_name_get(store, &wanted, err));
+    if (file_exists(path)) {
+        TRY(file_read(path, ID_BYTES, &have, err));
+        if (!id_parse(str_trim(buf_str(&have)), ID_KEY, &found))
+            return err_set(err, ERR_IO, "%s holds no name of an installation", path);
+    } else if (!wanted.text[0]) {
+        TRY(file_write_atomic(path, str_from(arena_printf(&arena, "%s\n", found.text)), 0600, err));
+    }
+    if (!wanted.text[0])
+        return store_blobs_name_set(store, &found, err);
+    if (memcmp(wanted.text, found.text, ID_LEN) == 0)
+        return OK;
+    (void)err_set(err, ERR_CONFLICT, "the folder %s is not where the files of this database lie",
+                  server->blobs_dir);
+    err_hint(err, "give --blobs with the folder that the other servers use, or a copy of it");
+    return ERR_CONFLICT;
+}
+
+struct first {
+    struct server *server;
+    char token[44];
+};
+
+/* The first command of a start: a set-up token where one is needed. */
 static enum err_code first_command(void *ctx, struct cmd *cmd, struct err *err)
 {
+    struct first *first = ctx;
     bool needed = false;
 
-    TRY(store_run_seen_all(cmd->store, cmd->now, err));
+    if (store_is_shared(cmd->store))
+        TRY(check_blobs(first->server, cmd->store, err));
     TRY(identity_setup_needed(cmd, &needed, err));
-    return needed ? identity_setup_token(cmd, ctx, err) : OK;
+    return needed ? identity_setup_token(cmd, first->token, err) : OK;
 }
 
 enum err_code server_start(struct server *server, char ret_setup_link[SETUP_LINK_BYTES],
                            struct err *err)
 {
-    char token[44] = "";
+    struct first first = {.server = server};
     const char *colon;
 
     server->env = (struct http_env){
@@ -165,7 +225,7 @@ enum err_code server_start(struct server *server, char ret_setup_link[SETUP_LINK
         .watch = server__watch,
     };
     TRY(start_threads(server, err));
-    TRY(server_command(server, first_command, token, err));
+    TRY(server_command(server, first_command, &first, err));
     TRY(listen_on(server, err));
     colon = strrchr(server->options.listen, ':');
     ENSURE(colon); /* it listens */
@@ -173,8 +233,8 @@ enum err_code server_start(struct server *server, char ret_setup_link[SETUP_LINK
              (int)(colon - server->options.listen), server->options.listen,
              http_server_port(server->http));
     ret_setup_link[0] = '\0';
-    if (token[0])
-        snprintf(ret_setup_link, SETUP_LINK_BYTES, "%s/setup#%s", server->url, token);
+    if (first.token[0])
+        snprintf(ret_setup_link, SETUP_LINK_BYTES, "%s/setup#%s", server->url, first.token);
     return OK;
 }
 
@@ -246,6 +306,7 @@ static void stop_threads(struct server *server)
         queue_close(server->reads);
     for (size_t i = 0; i < WORKER_COUNT; i++)
         thread_join(&server->workers[i]);
+    thread_join(&server->listener);
     /* The others have gone; nobody gives it work any more. */
     server->no_more_commands = true;
     if (server->commands)
@@ -271,6 +332,7 @@ void server_stop(struct server *server)
     blob_fs_free(server->blobs);
     lease_table_release(&server->domain.leases);
     mem_free(server->db_path);
+    mem_free(server->blobs_dir);
     mem_free(server->spool_dir);
     file_close(&server->lock_fd);
     file_close(&server->fatal_fd);

@@ -6,7 +6,9 @@
  *                                             │   ▲
  *                    notices, answers ◀───────┘   └── prepared writes ── ingest threads
  *
- * The command thread owns the write connection, parked polls and event streams. */
+ * The command thread owns the write connection, parked polls and event streams. Servers of one
+ * database tell each other what they have committed: the listener thread hands it to the command
+ * thread. One of them leads: it alone schedules and sweeps. */
 #pragma once
 
 #include "domain/cmd.h"
@@ -20,6 +22,8 @@
 
 struct server_options {
     const char *data_dir;
+    const char *database;  /* NULL: an SQLite file in data_dir; else as for store_open */
+    const char *blobs_dir; /* NULL: blobs below data_dir; servers of one database share it */
     const char *listen;
     const char *tls_cert_file, *tls_key_file;
     struct domain_config config;
@@ -33,7 +37,8 @@ struct work {
     struct latch *done; /* set after the commit; the waiter owns `work` */
     enum err_code code; /* valid once done */
     struct err err;
-    bool owned; /* nobody waits: the command thread frees it */
+    bool owned;      /* nobody waits: the command thread frees it */
+    bool of_another; /* what another server said: its notices are not told on */
 };
 
 struct parked {
@@ -49,10 +54,14 @@ struct server {
     struct http_server *http;
     struct blob_fs *blobs;
     int lock_fd;
-    char *db_path, *spool_dir;
+    char *db_path; /* or the PostgreSQL database: may hold a password */
+    char *blobs_dir, *spool_dir;
+    struct id id;  /* of this process, among the servers of its database */
+    int64_t fence; /* its number as the leader, 0: another server leads. The command thread's */
     char url[300];
     struct queue *commands, *reads, *ingest[INGEST_COUNT];
     struct thread *command_thread, *workers[WORKER_COUNT], *ingesters[INGEST_COUNT];
+    struct thread *listener;  /* where servers share a database */
     struct store write_store; /* the command thread's */
     struct parked *parked;    /* the command thread's */
     struct hub *hub;          /* the command thread's */

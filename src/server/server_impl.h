@@ -25,18 +25,33 @@ struct ingest_worker {
 };
 void server__ingest_run(void *ingest_worker);
 
+/* What servers of one database say to each other (notices.c). thread: command, but run */
+void server__listener_run(void *server);
+MUST_CHECK enum err_code server__tell(struct server *server, const struct cmd *cmd,
+                                      bool rights_changed, struct buf *text, struct err *err);
+MUST_CHECK enum err_code server__tell_watching(struct server *server, struct buf *text,
+                                               struct err *err);
+MUST_CHECK enum err_code server__tell_end(struct server *server, struct buf *text, struct err *err);
+
 /* The event streams. thread: command */
 struct hub *hub_new(void);
 void hub_free(struct hub *hub); /* closes all streams */
 void hub_open(struct hub *hub, struct http_call *call, struct store *store);
 void hub_publish(struct hub *hub, const struct notice *notice);
 void hub_restart(struct hub *hub); /* closes the streams of everybody but administrators */
-void hub_sweep(struct hub *hub);   /* forgets those whose client is gone */
+void hub_restart_all(struct hub *hub);
+void hub_sweep(struct hub *hub); /* forgets those whose client is gone */
 bool hub_is_heard(const struct hub *hub, project_id project); /* by anybody */
+/* Calls `each` with every project that is heard, some twice; project 0: all of them. */
+void hub_each_heard(const struct hub *hub, void (*each)(void *ctx, project_id project), void *ctx);
 
 /* Who looks at a run: an event stream that hears of its project, or somebody who has read its
  * console text a moment ago (euvyra logs -f has no stream). Signatures as in http_env. */
 struct watchers *watchers_new(void);
 void watchers_free(struct watchers *watchers);
 void server__watch(void *server, run_id run, int64_t mono_ms); /* thread: any */
-bool server__is_watched(void *server, const struct run *run);  /* thread: command */
+/* Runs that are read here; what is looked at through other servers (project 0: all). thread: any */
+void watchers_each(struct watchers *watchers, int64_t mono_ms, void (*each)(void *ctx, run_id run),
+                   void *ctx);
+void watchers_elsewhere(struct watchers *watchers, project_id project, run_id run, int64_t mono_ms);
+bool server__is_watched(void *server, const struct run *run); /* thread: command */

@@ -52,6 +52,8 @@ static void serve(struct server *server, struct store *store, struct http_call *
 
     if (code == OK) {
         code = read_or_prepare(server, store, call, &err);
+        if (store_trouble(store, NULL) != OK)
+            code = store_trouble(store, &err); /* whatever was made of it: not found, wrong key */
         store_rollback(store);
     }
     if (code == OK && call->session_stale)

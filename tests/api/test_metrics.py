@@ -7,7 +7,6 @@ import json
 import math
 import os
 import random
-import sqlite3
 import statistics
 import struct
 import subprocess
@@ -42,11 +41,7 @@ def make_run(server: Server, **config: Any) -> str:
 
 
 def wait_compacted(server: Server) -> None:
-    def compacted() -> bool:
-        with sqlite3.connect(f"file:{server.data / 'euvyra.db'}?mode=ro", uri=True) as db:
-            return int(db.execute("SELECT count(*) FROM log_blob").fetchone()[0]) == 0
-
-    wait_for("compaction", compacted)
+    wait_for("compaction", lambda: server.sql("SELECT count(*) FROM log_blob") == "0")
 
 
 def random_value() -> float:

@@ -32,7 +32,7 @@ def server(monkeypatch: pytest.MonkeyPatch, runs: Path) -> Iterator[StandIn]:
 @pytest.fixture(autouse=True)
 def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     for name in list(os.environ):
-        if name.startswith("EUVYRA_") and name != "EUVYRA_BUILD":
+        if name.startswith("EUVYRA_") and name not in ("EUVYRA_BUILD", "EUVYRA_TEST_POSTGRES"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("EUVYRA_DIR", str(tmp_path / "runs"))
     monkeypatch.setenv("EUVYRA_BIN", find_tool())

@@ -190,6 +190,7 @@ static int64_t known_silence_ms(struct cmd *cmd, const struct agent *agent)
 {
     if (agent->seen == TIME_NONE)
         return INT64_MAX;
+    lease_observe(cmd, agent);
     return lease_silent_ms(cmd, &agent->public_id);
 }
 
@@ -331,6 +332,7 @@ static enum err_code sweep_one(struct cmd *cmd, struct attempt *attempt, struct 
 
     TRY(store_job_by_id(cmd->store, attempt->job, cmd->arena, &job, err));
     TRY(store_agent_by_id(cmd->store, attempt->agent, cmd->arena, &agent, err));
+    lease_observe(cmd, &agent);
     silent = lease_silent_ms(cmd, &agent.public_id);
     if (attempt_state_ended(attempt->state)) {
         if (cmd->now - attempt->ended > config->final_within_ms)

@@ -7,6 +7,7 @@
 
 struct lease {
     int64_t heard_mono_ms;
+    time_ms seen; /* of its row, when it was looked at last */
 };
 
 void lease_table_init(struct lease_table *table, int64_t mono_ms)
@@ -30,16 +31,34 @@ int64_t lease_silent_ms(struct cmd *cmd, const struct id *agent)
     return cmd->mono_ms - (lease ? lease->heard_mono_ms : table->started_mono_ms);
 }
 
-void lease_renew(struct cmd *cmd, const struct id *agent)
+static struct lease *lease_of(struct cmd *cmd, const struct id *agent)
 {
     struct lease_table *table = &cmd->domain->leases;
     struct lease *lease = map_get(&table->by_agent, id_str(agent));
 
-    if (!lease) {
-        lease = ARENA_NEW(&table->arena, struct lease);
-        (void)map_put(&table->by_agent, id_str(agent), lease); /* full: treated as just started */
-    }
+    if (lease)
+        return lease;
+    lease = ARENA_NEW(&table->arena, struct lease);
+    *lease = (struct lease){table->started_mono_ms, TIME_NONE};
+    (void)map_put(&table->by_agent, id_str(agent), lease); /* full: treated as just started */
+    return lease;
+}
+
+void lease_renew(struct cmd *cmd, const struct id *agent)
+{
+    struct lease *lease = lease_of(cmd, agent);
+
     lease->heard_mono_ms = cmd->mono_ms;
+    lease->seen = cmd->now;
+}
+
+void lease_observe(struct cmd *cmd, const struct agent *agent)
+{
+    struct lease *lease = lease_of(cmd, &agent->public_id);
+
+    if (lease->seen != TIME_NONE && lease->seen != agent->seen)
+        lease->heard_mono_ms = cmd->mono_ms;
+    lease->seen = agent->seen;
 }
 
 enum err_code targets_set(struct cmd *cmd, struct str name, int64_t price_hour_micro,
@@ -83,6 +102,7 @@ enum err_code agents_create(struct cmd *cmd, const struct id *id, struct str nam
 {
     struct target target;
     struct agent agent;
+    enum err_code code;
 
     if (store_agent_get(cmd->store, id, cmd->arena, &agent, NULL) == OK) {
         if (!str_eq(agent.name, name) || !str_eq(agent.target_name, target_name))
@@ -99,7 +119,10 @@ enum err_code agents_create(struct cmd *cmd, const struct id *id, struct str nam
         .target = target.id,
         .created = cmd->now,
     };
-    if (store_agent_insert(cmd->store, &agent, err) != OK)
+    code = store_agent_insert(cmd->store, &agent, err);
+    if (code != OK && code != ERR_CONFLICT)
+        return code;
+    if (code == ERR_CONFLICT)
         return err_set_field(err, ERR_CONFLICT, "name", "there is an agent \"%.*s\" already",
                              STR_ARG(name));
     TRY(store_agent_get(cmd->store, id, cmd->arena, ret_agent, err));

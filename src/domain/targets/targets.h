@@ -30,5 +30,7 @@ MUST_CHECK enum err_code agents_called(struct cmd *cmd, struct agent *agent, str
 /* Leases, on the monotonic clock. thread: command */
 int64_t lease_silent_ms(struct cmd *cmd, const struct id *agent);
 void lease_renew(struct cmd *cmd, const struct id *agent);
+/* Before silence is judged: what other servers heard of the agent counts too. */
+void lease_observe(struct cmd *cmd, const struct agent *agent);
 void lease_table_init(struct lease_table *table, int64_t mono_ms);
 void lease_table_release(struct lease_table *table);

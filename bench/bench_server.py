@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import shutil
 import socket
@@ -31,9 +32,9 @@ def fdatasync_rate(folder: Path) -> float:
     return float(count)
 
 
-def rss_kb(pid: int) -> int:
+def rss_kb(pid: int, which: str = "VmRSS") -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
+        if line.startswith(which):
             return int(line.split()[1])
     return 0
 
@@ -108,7 +109,7 @@ def crc_chain(head: bytes, body: bytes, posts: int) -> list[int]:
     return crcs
 
 
-def ingest(
+def ingest_python(
     folder: Path, clients: int, crcs: list[int], head: bytes, body: bytes, syncs: float
 ) -> list[Figure]:
     with Server(folder / f"ingest-{clients}") as server:
@@ -144,6 +145,24 @@ def ingest(
             Figure(f"{key}_ack_ms_p50", statistics.median(waits), "ms", "post to acknowledgement"),
             Figure(f"{key}_rss_mb", rss_kb(server.process.pid) / 1024, "MB", "server afterwards"),
         ]
+
+
+def ingest(folder: Path) -> list[Figure]:
+    """16 clients in C, which cost little of the cores they share with the server."""
+    with Server(folder / "ingest") as server:
+        assert server.process
+        server.ok("PUT", "/api/v1/projects/demo", {})
+        env = {**os.environ, "EUVYRA_API_KEY": server.key}
+        command = [str(BUILD / "bench" / "bench_post"), str(server.port), "16", "10", "50", "600"]
+        done = subprocess.run(command, env=env, check=True, capture_output=True)
+        told = json.loads(done.stdout)
+        rate = told["points"] / told["seconds"]
+        peak = rss_kb(server.process.pid, "VmHWM") / 1024
+    return [
+        Figure("ingest_points_per_s", rate, "points/s", "durable, 16 clients (goal 3 M)"),
+        Figure("ingest_ack_ms_p50", told["ack_ms_p50"], "ms", "post of 500 points to answer"),
+        Figure("server_rss_mb", peak, "MB", "the most the server took meanwhile (goal 64)"),
+    ]
 
 
 def held_connections(folder: Path) -> list[Figure]:
@@ -244,7 +263,7 @@ def figures() -> list[Figure]:
         head, body = post_of(POINTS_A_POST // 10, True), post_of(POINTS_A_POST // 10, False)
         crcs = crc_chain(head, body, 600)
         for clients in (1, 16, 64):
-            rows += ingest(folder, clients, crcs, head, body, syncs)
-        return rows + submit_to_start(folder)
+            rows += ingest_python(folder, clients, crcs, head, body, syncs)
+        return rows + ingest(folder) + submit_to_start(folder)
     finally:
         shutil.rmtree(folder)

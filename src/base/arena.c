@@ -59,6 +59,20 @@ void *arena_array(struct arena *arena, size_t count, size_t item_bytes)
     return arena_alloc(arena, bytes);
 }
 
+void *arena_more(struct arena *arena, void *items, size_t count, size_t *room, size_t item_bytes)
+{
+    size_t more_room = *room ? *room * 2 : 8;
+    void *more;
+
+    if (count < *room)
+        return items;
+    more = arena_array(arena, more_room, item_bytes);
+    if (count)
+        memcpy(more, items, count * item_bytes);
+    *room = more_room;
+    return more;
+}
+
 char *arena_text(struct arena *arena, struct str s)
 {
     char *text = arena_alloc(arena, s.len + 1);

@@ -15,6 +15,9 @@ struct arena {
 
 void *arena_alloc(struct arena *arena, size_t bytes); /* zeroed, aligned to 16 */
 void *arena_array(struct arena *arena, size_t count, size_t item_bytes);
+/* Room for one more in a list that grows: `items` (NULL at first) if *room is above `count`, else a
+ * copy with twice the room. */
+void *arena_more(struct arena *arena, void *items, size_t count, size_t *room, size_t item_bytes);
 char *arena_text(struct arena *arena, struct str s);      /* NUL-terminated copy */
 struct str arena_copy(struct arena *arena, struct str s); /* copy, also NUL-terminated */
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);

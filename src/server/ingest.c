@@ -13,58 +13,11 @@
 #define IDLE_MS           500
 #define CATCH_UP_MS       2000
 #define COMPACT_BYTES_MIN 65536
-#define COMPACT_BYTES_MAX 262144
+#define COMPACT_BYTES_MAX 1048576
+/* An open tail is decoded for every chart: beyond this it is compacted before more is applied. */
+#define TAIL_BYTES_MAX    (32 * 1024 * 1024)
 #define COMPACT_WRITERS   16
 #define CATCH_UP_WRITERS  256
-
-struct applying {
-    writer_id writer;
-    const struct ingest_batch *batch;
-};
-
-static enum err_code apply(void *ctx, struct cmd *cmd, struct err *err)
-{
-    struct applying *a = ctx;
-
-    return ingest_apply(cmd, a->writer, a->batch, err);
-}
-
-/* Applies one blob. *ret_more: there may be another. */
-static enum err_code apply_next(struct server *server, struct store *store, writer_id id,
-                                bool *ret_more, struct err *err)
-{
-    CLEANUP(arena_release) struct arena arena = {0};
-    CLEANUP(ingest_batch_release) struct ingest_batch batch = {0};
-    struct applying applying = {id, &batch};
-    struct log_blob blob;
-    struct writer writer;
-
-    *ret_more = false;
-    TRY(store_writer_by_id(store, id, &arena, &writer, err));
-    if (writer.fenced || writer.applied_offset >= writer.committed_offset)
-        return OK;
-    TRY(store_log_blob_next(store, id, writer.applied_offset, &arena, &blob, err));
-    ingest_decode(blob.data, blob.start_offset, &arena, &batch);
-    TRY(server_command(server, apply, &applying, err));
-    *ret_more = true;
-    return OK;
-}
-
-static void apply_all(struct server *server, struct store *store, writer_id id)
-{
-    bool more = true;
-    struct err err;
-
-    while (more && !server->stopping) {
-        enum err_code code = apply_next(server, store, id, &more, &err);
-        if (code == ERR_NOT_FOUND)
-            return; /* the run was deleted meanwhile */
-        if (code != OK && code != ERR_CONFLICT) {
-            log_error("ingest.apply", "writer", LOG_I64(id.v), "error", err.text);
-            return;
-        }
-    }
-}
 
 static enum err_code compact(void *ctx, struct cmd *cmd, struct err *err)
 {
@@ -85,8 +38,60 @@ static enum err_code compact_one(struct server *server, struct store *store,
     return OK;
 }
 
-static void compact_some(struct server *server, struct store *store, size_t index)
+struct applying {
+    writer_id writer;
+    const struct ingest_batch *batch;
+};
+
+static enum err_code apply(void *ctx, struct cmd *cmd, struct err *err)
 {
+    struct applying *a = ctx;
+
+    return ingest_apply(cmd, a->writer, a->batch, err);
+}
+
+/* Applies one blob, or makes room for it. *ret_more: there may be another. */
+static enum err_code apply_next(struct server *server, struct store *store, writer_id id,
+                                bool *ret_more, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(ingest_batch_release) struct ingest_batch batch = {0};
+    struct applying applying = {id, &batch};
+    struct log_blob blob;
+    struct writer writer;
+
+    *ret_more = false;
+    TRY(store_writer_by_id(store, id, &arena, &writer, err));
+    if (writer.fenced || writer.applied_offset >= writer.committed_offset)
+        return OK;
+    *ret_more = true;
+    if (writer.applied_offset - writer.compacted_offset > TAIL_BYTES_MAX)
+        return compact_one(server, store, &writer, err);
+    TRY(store_log_blob_next(store, id, writer.applied_offset, &arena, &blob, err));
+    ingest_decode(blob.data, blob.start_offset, &arena, &batch);
+    return server_command(server, apply, &applying, err);
+}
+
+static void apply_all(struct server *server, struct store *store, writer_id id)
+{
+    bool more = true;
+    struct err err;
+
+    while (more && !server->stopping) {
+        enum err_code code = apply_next(server, store, id, &more, &err);
+        if (code == ERR_NOT_FOUND)
+            return; /* the run was deleted meanwhile */
+        if (code != OK && code != ERR_CONFLICT) {
+            log_error("ingest.apply", "writer", LOG_I64(id.v), "error", err.text);
+            return;
+        }
+    }
+}
+
+/* One slice for each of some writers. True: there was something to do. */
+static bool compact_some(struct server *server, struct store *store, size_t index)
+{
+    bool did = false;
     CLEANUP(arena_release) struct arena arena = {0};
     struct writer *writers;
     size_t count = 0;
@@ -94,15 +99,17 @@ static void compact_some(struct server *server, struct store *store, size_t inde
 
     if (store_writer_uncompacted(store, COMPACT_BYTES_MIN, COMPACT_WRITERS, &arena, &writers,
                                  &count, &err) != OK)
-        return; /* it is tried again in a moment */
+        return false; /* it is tried again in a moment */
     for (size_t i = 0; i < count && !server->stopping; i++) {
         enum err_code code;
         if ((uint64_t)writers[i].run.v % INGEST_COUNT != index)
             continue;
         code = compact_one(server, store, &writers[i], &err);
+        did = did || code == OK;
         if (code != OK && code != ERR_CONFLICT && code != ERR_NOT_FOUND)
             log_error("ingest.compact", "writer", LOG_I64(writers[i].id.v), "error", err.text);
     }
+    return did;
 }
 
 /* What was committed and not applied: by an earlier process, by another server of the database that
@@ -136,6 +143,7 @@ void server__ingest_run(void *ctx)
     struct store store = {0};
     size_t index = self->index;
     int64_t catch_up_ms = 0;
+    bool busy = false; /* compacting */
     struct err err;
 
     mem_free(self);
@@ -150,12 +158,12 @@ void server__ingest_run(void *ctx)
             catch_up(server, &store, index);
             catch_up_ms = clock_mono_ms() + CATCH_UP_MS;
         }
-        id = queue_pop(queue, IDLE_MS);
+        id = queue_pop(queue, busy ? 0 : IDLE_MS);
         if (id)
             apply_all(server, &store, *id);
         mem_free(id);
         if (queue_len(queue) == 0 && !server->stopping)
-            compact_some(server, &store, index);
+            busy = compact_some(server, &store, index);
     }
     for (writer_id *id; (id = queue_pop(queue, 0));)
         mem_free(id);

@@ -188,12 +188,13 @@ enum err_code store_job_queue(struct store *store, int limit, struct arena *aren
                               struct job **ret_jobs, size_t *ret_count, struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
-    struct job *jobs = arena_array(arena, (size_t)limit, sizeof *jobs);
-    size_t count = 0;
+    struct job *jobs = NULL;
+    size_t count = 0, room = 0;
     bool row = false;
 
     TRY(db__query(store->db, SQL_JOB_QUEUE, ARGS(ARG_I64("limit", limit)), &r, err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        jobs = arena_more(arena, jobs, count, &room, sizeof *jobs);
         jobs[count++] = (struct job){
             .id = {db__i64(&r, 0)},
             .state = JOB_QUEUED,
@@ -202,6 +203,7 @@ enum err_code store_job_queue(struct store *store, int limit, struct arena *aren
             .need = {db__i64(&r, 3), db__i64(&r, 4), db__i64(&r, 5)},
             .target = {db__i64(&r, 6)},
         };
+    }
     *ret_jobs = jobs;
     *ret_count = count;
     return OK;

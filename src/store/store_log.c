@@ -61,17 +61,19 @@ static enum err_code writer_one(struct store *store, enum sql_id sql, const stru
 }
 
 static enum err_code writer_many(struct store *store, enum sql_id sql, const struct db_arg *args,
-                                 int limit, struct arena *arena, struct writer **ret_writers,
+                                 struct arena *arena, struct writer **ret_writers,
                                  size_t *ret_count)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
-    struct writer *writers = arena_array(arena, (size_t)limit, sizeof *writers);
-    size_t count = 0;
+    struct writer *writers = NULL;
+    size_t count = 0, room = 0;
     bool row = false;
 
     TRY(db__query(store->db, sql, args, &r, NULL));
-    for (TRY(db__next(&r, &row, NULL)); row; TRY(db__next(&r, &row, NULL)))
+    for (TRY(db__next(&r, &row, NULL)); row; TRY(db__next(&r, &row, NULL))) {
+        writers = arena_more(arena, writers, count, &room, sizeof *writers);
         writer_read(&r, arena, &writers[count++]);
+    }
     *ret_writers = writers;
     *ret_count = count;
     return OK;
@@ -103,8 +105,8 @@ enum err_code store_writer_list(struct store *store, run_id run, int limit, stru
                                 struct writer **ret_writers, size_t *ret_count, struct err *err)
 {
     return list_code(writer_many(store, SQL_WRITER_LIST,
-                                 ARGS(ARG_I64("run_id", run.v), ARG_I64("limit", limit)), limit,
-                                 arena, ret_writers, ret_count),
+                                 ARGS(ARG_I64("run_id", run.v), ARG_I64("limit", limit)), arena,
+                                 ret_writers, ret_count),
                      err);
 }
 
@@ -113,8 +115,8 @@ enum err_code store_writer_unapplied(struct store *store, writer_id after, int l
                                      size_t *ret_count, struct err *err)
 {
     return list_code(writer_many(store, SQL_WRITER_UNAPPLIED_LIST,
-                                 ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)), limit,
-                                 arena, ret_writers, ret_count),
+                                 ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)), arena,
+                                 ret_writers, ret_count),
                      err);
 }
 
@@ -124,7 +126,7 @@ enum err_code store_writer_uncompacted(struct store *store, int64_t bytes_min, i
 {
     return list_code(writer_many(store, SQL_WRITER_UNCOMPACTED_LIST,
                                  ARGS(ARG_I64("bytes_min", bytes_min), ARG_I64("limit", limit)),
-                                 limit, arena, ret_writers, ret_count),
+                                 arena, ret_writers, ret_count),
                      err);
 }
 

@@ -87,13 +87,7 @@ enum err_code store_writer_name_list(struct store *store, writer_id writer, stru
                        ARG_I64("limit", METRIC_NAMES_MAX + 1)),
                   &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
-        if (count == room) {
-            struct writer_name *more = arena_array(arena, room * 2 + 64, sizeof *more);
-            if (count)
-                memcpy(more, names, count * sizeof *more);
-            names = more;
-            room = room * 2 + 64;
-        }
+        names = arena_more(arena, names, count, &room, sizeof *names);
         names[count++] = (struct writer_name){
             .local_id = (uint32_t)db__i64(&r, 0),
             .metric = {db__i64(&r, 1)},
@@ -181,8 +175,8 @@ enum err_code store_run_metric_list(struct store *store, run_id run,
                                     struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
-    struct metric_facts *facts = arena_array(arena, (size_t)filter->limit, sizeof *facts);
-    size_t count = 0;
+    struct metric_facts *facts = NULL;
+    size_t count = 0, room = 0;
     bool row = false;
 
     TRY(db__query(store->db, SQL_RUN_METRIC_LIST,
@@ -192,6 +186,7 @@ enum err_code store_run_metric_list(struct store *store, run_id run,
                        ARG_I64("limit", filter->limit)),
                   &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        facts = arena_more(arena, facts, count, &room, sizeof *facts);
         facts[count] = facts_read(&r);
         facts[count].id = (metric_id){db__i64(&r, FACTS_COLUMNS)};
         facts[count].name = db__text(&r, FACTS_COLUMNS + 1, arena);

@@ -9,14 +9,7 @@
 
 void point_list_add(struct point_list *list, struct arena *arena, struct metric_point point)
 {
-    if (list->count == list->room) {
-        size_t room = list->room ? list->room * 2 : 64;
-        struct metric_point *more = arena_array(arena, room, sizeof *more);
-        if (list->count)
-            memcpy(more, list->points, list->count * sizeof *more);
-        list->points = more;
-        list->room = room;
-    }
+    list->points = arena_more(arena, list->points, list->count, &list->room, sizeof point);
     list->points[list->count++] = point;
 }
 
@@ -88,8 +81,9 @@ enum err_code series_tails(struct cmd *cmd, const struct writer *writer, struct 
         return OK;
     TRY(find_names(cmd, writer->id, &r, tail_count, err));
     while (at < writer->applied_offset) {
+        CLEANUP(arena_release) struct arena arena = {0};
         struct log_blob blob;
-        TRY(store_log_blob_next(cmd->store, writer->id, at, cmd->arena, &blob, err));
+        TRY(store_log_blob_next(cmd->store, writer->id, at, &arena, &blob, err));
         r.blob_start = blob.start_offset;
         series_each_row(blob.data, take_row, &r);
         at = blob.end_offset;

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from run import Figure
-from support import BUILD, Server, wait_for
+from support import BUILD, Log, Server, make_id, wait_for
 
 RUNS = int(os.environ.get("BENCH_CHART_RUNS", "100"))
 POINTS = 1_000_000
@@ -63,6 +63,35 @@ def ask(server: Server, runs: list[str], **more: Any) -> tuple[float, int]:
     return ms, length
 
 
+def names(server: Server) -> list[Figure]:
+    """A run with 100,000 metrics: its first page, and finding some of them."""
+    run, log = make_id("r"), Log()
+    server.ok("PUT", f"/api/v1/projects/demo/runs/{run}", {})
+    for i in range(100_000):
+        log.name(f"layer.{i // 100}/block/weight_{i % 100}")
+    for at in range(0, 100_000, 10_000):
+        log.row(
+            at, {f"layer.{i // 100}/block/weight_{i % 100}": 1.0 for i in range(at, at + 10_000)}
+        )
+    server.upload(run, log)
+
+    def ms(query: str) -> float:
+        waits = []
+        for _ in range(7):
+            begin = time.monotonic()
+            server.ok("GET", f"/api/v1/runs/{run}/metrics?limit=100{query}")
+            waits.append((time.monotonic() - begin) * 1000)
+        return statistics.median(waits)
+
+    worst = max(ms(""), ms("&contains=weight_77"), ms("&regex=999/.*_99$"))
+    return [
+        Figure("names_open_ms", ms(""), "ms", "100,000 metrics in a run: first page"),
+        Figure("names_contains_ms", ms("&contains=r.999/"), "ms", "a part of the name, at the end"),
+        Figure("names_regex_ms", ms("&regex=999/.*_99$"), "ms", "a regular expression over all"),
+        Figure("names_ms", worst, "ms", "the slowest of opening and searching (goal 100)"),
+    ]
+
+
 def drop_caches(server: Server) -> None:
     """Forgets the database's pages, as after a reboot."""
     for path in server.data.glob("euvyra.db*"):
@@ -105,6 +134,7 @@ def figures() -> list[Figure]:
             over_time = [ask(server, runs, x="time")[0] for _ in range(9)][2:]
             size = ask(server, runs)[1]
             one = [ask(server, runs[:1])[0] for _ in range(9)][2:]
+            named = names(server)
         return [
             Figure("load_points_per_s", points / seconds, "points/s", "posted and compacted"),
             Figure("bytes_per_point", mix, "B", "ten usual metrics a step (goal 3.5)"),
@@ -115,6 +145,7 @@ def figures() -> list[Figure]:
             Figure("chart_time_ms", statistics.median(over_time), "ms", "over wall time"),
             Figure("chart_one_ms", statistics.median(one), "ms", "one of the runs"),
             Figure("chart_mb", size / 1e6, "MB", "the answer"),
+            *named,
         ]
     finally:
         shutil.rmtree(folder)

@@ -141,25 +141,46 @@ SELECT {facts_columns}
 FROM run_metric r WHERE r.run_id = :run_id AND r.metric_id = :metric_id;
 
 -- name: run_metric_set
-INSERT INTO run_metric (run_id, metric_id, point_count, finite_count, last_bits, first_bits,
-    min_bits, max_bits, sum_bits, last_step, first_step, min_step, max_step, last_at_ms,
-    first_at_ms)
-VALUES (:run_id, :metric_id, :point_count, :finite_count, :last_bits, :first_bits,
-    :min_bits, :max_bits, :sum_bits, :last_step, :first_step, :min_step, :max_step, :last_at_ms,
-    :first_at_ms)
-ON CONFLICT (run_id, metric_id) DO UPDATE SET point_count = excluded.point_count,
-    finite_count = excluded.finite_count, last_bits = excluded.last_bits,
-    first_bits = excluded.first_bits, min_bits = excluded.min_bits, max_bits = excluded.max_bits,
-    sum_bits = excluded.sum_bits, last_step = excluded.last_step, first_step = excluded.first_step,
+INSERT INTO run_metric (run_id, metric_id, name, kind,
+    point_count, finite_count, last_bits, first_bits, min_bits, max_bits, sum_bits, last_step,
+    first_step, min_step, max_step, last_at_ms, first_at_ms)
+SELECT CAST(:run_id AS INTEGER), m.id, m.name, m.kind,
+    CAST(:point_count AS INTEGER), CAST(:finite_count AS INTEGER), CAST(:last_bits AS INTEGER),
+    CAST(:first_bits AS INTEGER), CAST(:min_bits AS INTEGER), CAST(:max_bits AS INTEGER),
+    CAST(:sum_bits AS INTEGER), CAST(:last_step AS INTEGER), CAST(:first_step AS INTEGER),
+    CAST(:min_step AS INTEGER), CAST(:max_step AS INTEGER), CAST(:last_at_ms AS INTEGER),
+    CAST(:first_at_ms AS INTEGER)
+FROM metric_name m WHERE m.id = :metric_id
+ON CONFLICT (run_id, metric_id) DO UPDATE SET
+    point_count = excluded.point_count, finite_count = excluded.finite_count,
+    last_bits = excluded.last_bits, first_bits = excluded.first_bits,
+    min_bits = excluded.min_bits, max_bits = excluded.max_bits, sum_bits = excluded.sum_bits,
+    last_step = excluded.last_step, first_step = excluded.first_step,
     min_step = excluded.min_step, max_step = excluded.max_step,
     last_at_ms = excluded.last_at_ms, first_at_ms = excluded.first_at_ms;
 
 -- name: run_metric_list
-SELECT {facts_columns}, m.id, m.name, m.kind
-FROM run_metric r JOIN metric_name m ON m.id = r.metric_id
-WHERE r.run_id = :run_id AND (:kind < 0 OR m.kind = :kind) AND m.name > :after_name
-    AND (:prefix_like = '' OR m.name LIKE :prefix_like ESCAPE '!')
-ORDER BY m.name, m.kind LIMIT :limit;
+SELECT {facts_columns}, r.metric_id, r.name, r.kind
+FROM run_metric r
+WHERE r.run_id = :run_id AND (:kind < 0 OR r.kind = :kind) AND r.name >= :from_name
+    AND (:below_name = '' OR r.name < :below_name)
+    AND (r.name > :after_name OR (r.name = :after_name AND r.kind > :after_kind))
+    AND (:contains_like = '' OR r.name LIKE :contains_like ESCAPE '!')
+ORDER BY r.name, r.kind LIMIT :limit;
+
+-- name: run_metric_names
+SELECT r.name, r.kind
+FROM run_metric r
+WHERE r.run_id = :run_id AND (:kind < 0 OR r.kind = :kind) AND r.name >= :from_name
+    AND (:below_name = '' OR r.name < :below_name)
+    AND (r.name > :after_name OR (r.name = :after_name AND r.kind > :after_kind))
+    AND (:contains_like = '' OR r.name LIKE :contains_like ESCAPE '!')
+ORDER BY r.name, r.kind LIMIT :limit;
+
+-- name: run_metric_by_name
+SELECT {facts_columns}, r.metric_id, r.name, r.kind
+FROM run_metric r
+WHERE r.run_id = :run_id AND r.name = :name AND r.kind = :kind LIMIT 1;
 
 -- name: metric_id_find
 SELECT id, kind FROM metric_name WHERE project_id = :project_id AND name = :name

@@ -11,23 +11,42 @@
 #define POINTS_DEFAULT  1000
 #define X_MAX           9007199254740991ll
 
+/* A cursor is the kind's number and the name: "0train/loss". */
+static enum err_code take_cursor(const struct http_call *call, struct metric_filter *filter,
+                                 struct err *err)
+{
+    struct str cursor = http_call_cursor_text(call);
+
+    if (cursor.len == 0)
+        return OK;
+    if (cursor.len < 2 || (cursor.data[0] != '0' && cursor.data[0] != '1'))
+        return err_set_field(err, ERR_INVALID, "cursor", "\"%.*s\" is not a cursor",
+                             STR_ARG(cursor));
+    filter->after_kind = cursor.data[0] == '1' ? METRIC_SYSTEM : METRIC_PLAIN;
+    filter->after = str_n(cursor.data + 1, cursor.len - 1);
+    return OK;
+}
+
 enum err_code http_metric_list(struct http_call *call, struct err *err)
 {
-    struct metric_filter filter = {
-        .kind = -1, .after = http_call_cursor_text(call), .limit = http_call_limit(call)};
+    struct metric_filter filter = {.kind = -1, .limit = http_call_limit(call)};
+    struct str kind, regex = {0};
     struct metric_facts *facts;
-    struct str kind;
     size_t count = 0;
 
+    TRY(take_cursor(call, &filter, err));
     if (http_call_query(call, "kind", &kind))
         filter.kind = str_eq_c(kind, "system") ? METRIC_SYSTEM : METRIC_PLAIN;
     (void)http_call_query(call, "prefix", &filter.prefix);
-    TRY(metrics_list(&call->cmd, call->run.id, &filter, &facts, &count, err));
+    (void)http_call_query(call, "contains", &filter.contains);
+    (void)http_call_query(call, "regex", &regex);
+    TRY(metrics_list(&call->cmd, call->run.id, &filter, regex, &facts, &count, err));
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
         http_render_metric(&call->json, &facts[i]);
     http_call_page_end(call, count == (size_t)filter.limit
-                                 ? arena_text(&call->arena, facts[count - 1].name)
+                                 ? arena_printf(&call->arena, "%d%.*s", (int)facts[count - 1].kind,
+                                                STR_ARG(facts[count - 1].name))
                                  : NULL);
     return OK;
 }

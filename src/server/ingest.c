@@ -15,9 +15,9 @@
 #define COMPACT_BYTES_MIN 65536
 #define COMPACT_BYTES_MAX 1048576
 /* An open tail is decoded for every chart: beyond this it is compacted before more is applied. */
-#define TAIL_BYTES_MAX    (32 * 1024 * 1024)
-#define COMPACT_WRITERS   16
-#define CATCH_UP_WRITERS  256
+#define TAIL_BYTES_MAX   (32 * 1024 * 1024)
+#define COMPACT_WRITERS  16
+#define CATCH_UP_WRITERS 256
 
 static enum err_code compact(void *ctx, struct cmd *cmd, struct err *err)
 {

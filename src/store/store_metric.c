@@ -151,22 +151,65 @@ enum err_code store_run_metric_set(struct store *store, run_id run, const struct
                    NULL, err);
 }
 
-/* 'prefix%' for LIKE; "" for none. */
-static struct str like_prefix(struct arena *arena, struct str prefix)
+/* '%part%' for LIKE; "" for none. */
+static struct str like_part(struct arena *arena, struct str part)
 {
     char *out;
     size_t len = 0;
 
-    if (prefix.len == 0)
+    if (part.len == 0)
         return STR("");
-    out = arena_alloc(arena, prefix.len * 2 + 2);
-    for (size_t i = 0; i < prefix.len; i++) {
-        if (prefix.data[i] == '%' || prefix.data[i] == '_' || prefix.data[i] == '!')
+    out = arena_alloc(arena, part.len * 2 + 2);
+    out[len++] = '%';
+    for (size_t i = 0; i < part.len; i++) {
+        if (part.data[i] == '%' || part.data[i] == '_' || part.data[i] == '!')
             out[len++] = '!';
-        out[len++] = prefix.data[i];
+        out[len++] = part.data[i];
     }
     out[len++] = '%';
     return str_n(out, len);
+}
+
+/* The least text above all that begin with `prefix`; "" for none. */
+static struct str above_prefix(struct arena *arena, struct str prefix)
+{
+    if (prefix.len == 0)
+        return STR("");
+    return str_from(arena_printf(arena, "%.*s\xF4\x8F\xBF\xBF", STR_ARG(prefix)));
+}
+
+static bool text_is_below(struct str a, struct str b)
+{
+    int order = memcmp(a.data, b.data, MIN(a.len, b.len));
+
+    return order < 0 || (order == 0 && a.len < b.len);
+}
+
+static struct metric_facts named_facts_read(const struct db_result *r, struct arena *arena)
+{
+    struct metric_facts facts = facts_read(r);
+
+    facts.id = (metric_id){db__i64(r, FACTS_COLUMNS)};
+    facts.name = db__text(r, FACTS_COLUMNS + 1, arena);
+    facts.kind = (enum metric_kind)db__i64(r, FACTS_COLUMNS + 2);
+    return facts;
+}
+
+static enum err_code filter_start(struct store *store, enum sql_id sql, run_id run,
+                                  const struct metric_filter *f, struct arena *arena,
+                                  struct db_result *ret, struct err *err)
+{
+    struct str from = f->prefix.data ? f->prefix : STR(""),
+               after = f->after.data ? f->after : STR("");
+
+    return db__query(
+        store->db, sql,
+        ARGS(ARG_I64("run_id", run.v), ARG_I64("kind", f->kind),
+             ARG_TEXT("from_name", text_is_below(from, after) ? after : from),
+             ARG_TEXT("below_name", above_prefix(arena, f->prefix)), ARG_TEXT("after_name", after),
+             ARG_I64("after_kind", f->after.len ? (int64_t)f->after_kind : -1),
+             ARG_TEXT("contains_like", like_part(arena, f->contains)), ARG_I64("limit", f->limit)),
+        ret, err);
 }
 
 enum err_code store_run_metric_list(struct store *store, run_id run,
@@ -179,21 +222,44 @@ enum err_code store_run_metric_list(struct store *store, run_id run,
     size_t count = 0, room = 0;
     bool row = false;
 
-    TRY(db__query(store->db, SQL_RUN_METRIC_LIST,
-                  ARGS(ARG_I64("run_id", run.v), ARG_I64("kind", filter->kind),
-                       ARG_TEXT("after_name", filter->after),
-                       ARG_TEXT("prefix_like", like_prefix(arena, filter->prefix)),
-                       ARG_I64("limit", filter->limit)),
-                  &r, err));
+    TRY(filter_start(store, SQL_RUN_METRIC_LIST, run, filter, arena, &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
         facts = arena_more(arena, facts, count, &room, sizeof *facts);
-        facts[count] = facts_read(&r);
-        facts[count].id = (metric_id){db__i64(&r, FACTS_COLUMNS)};
-        facts[count].name = db__text(&r, FACTS_COLUMNS + 1, arena);
-        facts[count++].kind = (enum metric_kind)db__i64(&r, FACTS_COLUMNS + 2);
+        facts[count++] = named_facts_read(&r, arena);
     }
     *ret_facts = facts;
     *ret_count = count;
+    return OK;
+}
+
+enum err_code store_run_metric_each(struct store *store, run_id run,
+                                    const struct metric_filter *filter,
+                                    const struct metric_visit *visit, struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false, more = true;
+
+    TRY(filter_start(store, SQL_RUN_METRIC_NAMES, run, filter, &arena, &r, err));
+    for (TRY(db__next(&r, &row, err)); row && more; TRY(db__next(&r, &row, err)))
+        TRY(visit->take(visit->ctx, db__view(&r, 0), (enum metric_kind)db__i64(&r, 1), &more, err));
+    return OK;
+}
+
+enum err_code store_run_metric_named(struct store *store, run_id run, struct str name,
+                                     enum metric_kind kind, struct arena *arena,
+                                     struct metric_facts *ret_facts, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_RUN_METRIC_BY_NAME,
+                  ARGS(ARG_I64("run_id", run.v), ARG_TEXT("name", name), ARG_I64("kind", kind)), &r,
+                  err));
+    TRY(db__next(&r, &row, err));
+    if (!row)
+        return err_set(err, ERR_NOT_FOUND, "the run has no metric \"%.*s\"", STR_ARG(name));
+    *ret_facts = named_facts_read(&r, arena);
     return OK;
 }
 

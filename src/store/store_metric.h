@@ -35,16 +35,30 @@ MUST_CHECK enum err_code store_run_metric_get(struct store *store, run_id run, m
                                               struct metric_facts *ret_facts, struct err *err);
 MUST_CHECK enum err_code store_run_metric_set(struct store *store, run_id run,
                                               const struct metric_facts *facts, struct err *err);
+/* Ordered by name, then kind. Empty texts: all. */
 struct metric_filter {
-    int kind;          /* enum metric_kind, -1: both */
-    struct str prefix; /* len 0: all */
-    struct str after;  /* paging by name */
+    int kind; /* enum metric_kind, -1: both */
+    struct str prefix, contains;
+    struct str after; /* paging: what comes after this name and kind */
+    enum metric_kind after_kind;
     int limit;
 };
 MUST_CHECK enum err_code store_run_metric_list(struct store *store, run_id run,
                                                const struct metric_filter *filter,
                                                struct arena *arena, struct metric_facts **ret_facts,
                                                size_t *ret_count, struct err *err);
+/* Names alone, one by one; `name` is gone after the call. *more is true before it. */
+struct metric_visit {
+    void *ctx;
+    enum err_code (*take)(void *ctx, struct str name, enum metric_kind kind, bool *more,
+                          struct err *err);
+};
+MUST_CHECK enum err_code store_run_metric_each(struct store *store, run_id run,
+                                               const struct metric_filter *filter,
+                                               const struct metric_visit *visit, struct err *err);
+MUST_CHECK enum err_code store_run_metric_named(struct store *store, run_id run, struct str name,
+                                                enum metric_kind kind, struct arena *arena,
+                                                struct metric_facts *ret_facts, struct err *err);
 
 MUST_CHECK enum err_code store_chunk_set(struct store *store, const struct metric_chunk *chunk,
                                          struct err *err);

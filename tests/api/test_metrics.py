@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from support import BUILD, Log, Server, make_id, wait_for
@@ -370,3 +371,64 @@ def test_compaction_that_is_killed_again_and_again_keeps_every_point(tmp_path: P
             cursor, more = page["cursor"], page["more"]
         assert steps == want
     assert server.stop() == 0
+
+
+def names_of(server: Server, run: str, **query: str) -> list[str]:
+    """Every page of the list."""
+    found: list[str] = []
+    cursor = ""
+    while True:
+        asked = urlencode({**query, "limit": "1000", **({"cursor": cursor} if cursor else {})})
+        page = server.ok("GET", f"/api/v1/runs/{run}/metrics?{asked}")
+        found += [item["name"] for item in page["items"]]
+        cursor = page["next_cursor"]
+        if not cursor:
+            return found
+
+
+def test_a_hundred_thousand_names_are_found_by_prefix_part_and_expression(server: Server) -> None:
+    server.ok("PUT", "/api/v1/projects/demo", {})
+    run, log = make_run(server), Log()
+    names = [f"layer.{i // 100}/weight_{i % 100}%" for i in range(99_990)]
+    names += ["loss", "Loss", "größe", "größer", "a_b", "axb", "x" * 512]
+    for name in names:
+        log.name(name)
+    for at in range(0, len(names), 1000):
+        log.row(at, {name: float(at) for name in names[at : at + 1000]})
+    log.name("cpu.percent", system=True)
+    log.record(9, struct.pack("<qI", log.clock, 1) + struct.pack("<Id", len(names), 1.0))
+    server.upload(run, log)
+    assert names_of(server, run, kind="metric") == sorted(names, key=str.encode)
+    assert names_of(server, run, prefix="größ") == ["größe", "größer"]
+    assert names_of(server, run, prefix="layer.7/") == sorted(
+        n for n in names if n.startswith("layer.7/")
+    )
+    assert names_of(server, run, contains="a_b") == ["a_b"]
+    assert names_of(server, run, contains="weight_77%") == sorted(
+        n for n in names if "weight_77%" in n
+    )
+    assert names_of(server, run, regex=r"^layer\.12\d/weight_5%$") == [
+        f"layer.12{i}/weight_5%" for i in range(10)
+    ]
+    assert names_of(server, run, regex="(?i)^loss$", kind="metric") == ["Loss", "loss"]
+    assert names_of(server, run, regex="percent|^a.b$") == ["a_b", "axb", "cpu.percent"]
+    bad = server.call("GET", f"/api/v1/runs/{run}/metrics?{urlencode({'regex': 'a(b'})}")
+    assert (bad.status, bad.json["field"]) == (400, "regex")
+    slow = server.call("GET", f"/api/v1/runs/{run}/metrics?{urlencode({'regex': '(x+x+)+y'})}")
+    assert slow.status in (200, 429, 422) and server.ok("GET", "/health") == {"status": "ok"}
+    cursor = server.call("GET", f"/api/v1/runs/{run}/metrics?cursor=zzz")
+    assert (cursor.status, cursor.json["field"]) == (400, "cursor")
+    chart = ask(server, [run], ["layer.998/weight_3%"])["series"]
+    assert [s["count"] for s in chart] == [1]
+
+
+def test_names_beyond_the_limit_are_kept_and_break_nothing(server: Server) -> None:
+    server.ok("PUT", "/api/v1/projects/demo", {})
+    run, log = make_run(server), Log()
+    log.names = {f"old{i}": i for i in range(100_000)}  # as if named before
+    log.row(0, {"new": 1.0, "newer": 2.0})
+    log.names = {}
+    log.row(1, {"loss": 3.0})
+    server.upload(run, log)
+    assert names_of(server, run) == ["loss"]
+    assert server.ok("GET", f"/api/v1/runs/{run}")["unknown_records"] == 2

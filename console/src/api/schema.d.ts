@@ -2249,6 +2249,9 @@ export interface operations {
                 limit?: components["parameters"]["limit"];
                 kind?: "metric" | "system";
                 prefix?: string;
+                contains?: string;
+                /** @description Perl-compatible, anywhere in the name; (?i) at its start ignores case */
+                regex?: string;
             };
             header?: never;
             path: {

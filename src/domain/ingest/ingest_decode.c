@@ -9,7 +9,6 @@
 #include <math.h>
 
 #define DOC_BYTES_MAX RUNLOG_GROUP_BYTES_MAX
-#define FACT_IDS_MAX  (METRIC_NAMES_MAX * 2)
 
 struct decoding {
     struct ingest_batch *batch;
@@ -40,14 +39,17 @@ static bool take_names(struct decoding *d, const struct runlog_record *record)
 {
     struct runlog_names names;
     struct runlog_name name;
+    bool good = true;
 
     if (!runlog_names_decode(record, &names))
         return false;
     while (runlog_names_next(&names, &name)) {
         struct ingest_name *n;
         struct str text = str_n(name.text, name.len);
-        if (name.id >= FACT_IDS_MAX || !str_is_utf8(text, NULL) || str_has_control(text))
-            continue; /* rows that use it are counted under no name */
+        if (name.id >= METRIC_NAMES_MAX || !str_is_utf8(text, NULL) || str_has_control(text)) {
+            good = false; /* kept as it came; rows that use it are counted under no name */
+            continue;
+        }
         n = ARENA_NEW(d->arena, struct ingest_name);
         *n = (struct ingest_name){
             name.id, name.flags & RUNLOG_NAME_SYSTEM ? METRIC_SYSTEM : METRIC_PLAIN, text, NULL};
@@ -57,17 +59,17 @@ static bool take_names(struct decoding *d, const struct runlog_record *record)
             d->batch->names = n;
         d->batch->names_last = n;
     }
-    return true;
+    return good;
 }
 
 static struct ingest_facts *facts_of(struct decoding *d, uint32_t id)
 {
     struct ingest_facts *f;
 
-    if (id >= FACT_IDS_MAX)
+    if (id >= METRIC_NAMES_MAX)
         return NULL;
     if (id >= d->local_count) {
-        uint32_t count = MIN(MAX(id + 1, d->local_count * 2), FACT_IDS_MAX);
+        uint32_t count = MIN(MAX(id + 1, d->local_count * 2), METRIC_NAMES_MAX);
         struct ingest_facts **more = arena_array(d->arena, count, sizeof(struct ingest_facts *));
         if (d->local_count)
             memcpy(more, d->by_local, d->local_count * sizeof(struct ingest_facts *));

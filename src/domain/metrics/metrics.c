@@ -7,12 +7,6 @@
 #include "domain/metrics/reading.h"
 #include "store/store_run.h"
 
-enum err_code metrics_list(struct cmd *cmd, run_id run, const struct metric_filter *filter,
-                           struct metric_facts **ret_facts, size_t *ret_count, struct err *err)
-{
-    return store_run_metric_list(cmd->store, run, filter, cmd->arena, ret_facts, ret_count, err);
-}
-
 /* A query while it is being answered. The metric of the x-axis, if there is one, is the last of
  * `metrics`. */
 struct answering {

@@ -71,8 +71,9 @@ struct metric_answer {
     int64_t *versions; /* by run: grows with every point */
 };
 
+/* `regex` len 0: none. ERR_INVALID and ERR_LIMIT name the field "regex". */
 MUST_CHECK enum err_code metrics_list(struct cmd *cmd, run_id run,
-                                      const struct metric_filter *filter,
+                                      const struct metric_filter *filter, struct str regex,
                                       struct metric_facts **ret_facts, size_t *ret_count,
                                       struct err *err);
 /* Runs must belong to the project (ERR_NOT_FOUND names the one that does not). A metric that a run

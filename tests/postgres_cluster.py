@@ -78,12 +78,13 @@ def drop_made() -> None:
 
 
 @contextmanager
-def cluster() -> Iterator[str]:
+def cluster(durable: bool = False, parent: str = "/tmp") -> Iterator[str]:
     """A cluster of one's own; its folder in EUVYRA_TEST_POSTGRES meanwhile."""
-    folder = Path(tempfile.mkdtemp(prefix="euvyra-pg.", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="euvyra-pg.", dir=parent))
     folder.chmod(0o755)
     before = socket_folder()
-    subprocess.run([RIG, "start", folder / "pg"], check=True)
+    how = ["durable"] if durable else []
+    subprocess.run([RIG, "start", folder / "pg", *how], check=True)
     os.environ["EUVYRA_TEST_POSTGRES"] = str(folder / "pg")
     try:
         yield str(folder / "pg")

@@ -13,7 +13,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-#define HEAR_MS       500
+#define HEAR_MS       200
 #define LINE_BYTES    200
 #define WHAT_RIGHTS   "rights"   /* somebody's rights changed: streams start afresh */
 #define WHAT_SCHEDULE "schedule" /* something that may let a job start */

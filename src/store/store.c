@@ -27,6 +27,8 @@ static enum err_code migrate_inside(struct db *db, bool is_postgres, struct err 
     TRY(db->driver->schema_get(db, &have, err));
     if (have >= store_schema_newest())
         return check_newer(have, err);
+    if (is_postgres) /* tables may be large */
+        TRY(db->driver->script(db, "SET LOCAL statement_timeout = 0", err));
     for (size_t i = 0; i < sql_migration_count; i++) {
         const struct sql_migration *m = &sql_migrations[i];
         enum err_code code;

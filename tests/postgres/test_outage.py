@@ -160,3 +160,16 @@ def test_a_commit_whose_answer_was_lost_is_found_out_by_repeating(
         stop.set()
         thread.join()
     assert server.sql("SELECT count(*) FROM run") == "61"
+
+
+def test_a_server_without_its_database_still_stops_in_order(
+    writing: tuple[Server, Writer], own_cluster: str
+) -> None:
+    server, _ = writing
+    cluster_do("stop", own_cluster)
+    answer = server.call("GET", "/health", key="")
+    assert answer.status == 503
+    assert server.stop() == 0
+    cluster_do("start", own_cluster)
+    server.start()
+    assert server.call("GET", "/health", key="").status == 200

@@ -77,6 +77,15 @@ enum err_code err_set_field(struct err *err, enum err_code code, const char *fie
     return code;
 }
 
+void err_place(struct err *err, const char *field, int column)
+{
+    if (!err)
+        return;
+    (void)snprintf(err->field, sizeof(err->field), "%s", field);
+    err_clean(err->field);
+    err->column = column;
+}
+
 enum err_code err_set_errno(struct err *err, enum err_code code, int errno_value,
                             const char *format, ...)
 {

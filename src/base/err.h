@@ -53,6 +53,7 @@ struct err {
     char text[ERR_TEXT_BYTES_MAX];   /* `queue "a100" is full (64 of 64)` */
     char hint[ERR_HINT_BYTES_MAX];   /* advice, or "" */
     char field[ERR_FIELD_BYTES_MAX]; /* the input field at fault, e.g. "spec.gpus", or "" */
+    int column; /* where in the text of that field, in characters from 1; 0: not said */
 };
 
 /* Fill `err` (may be NULL) and return `code`. Control bytes in the text become '?'. */
@@ -66,6 +67,8 @@ enum err_code err_set_field(struct err *err, enum err_code code, const char *fie
 /* As err_set with ": <strerror(errno_value)>" appended; ENOSPC and EDQUOT become ERR_DISK_FULL. */
 enum err_code err_set_errno(struct err *err, enum err_code code, int errno_value,
                             const char *format, ...) PRINTF_LIKE(4, 5);
+/* Says in which field, and where in its text, an error that is already set lies. */
+void err_place(struct err *err, const char *field, int column);
 /* Adds advice to an error that is already set. */
 void err_hint(struct err *err, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Puts "prefix: " before the text. */

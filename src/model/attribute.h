@@ -1,0 +1,66 @@
+/* Values that runs are filtered, sorted, grouped and listed by. thread: any */
+#pragma once
+
+#include "base/str.h"
+#include "model/ids.h"
+
+#define ATTRIBUTE_TEXT_BYTES_MAX 512
+#define ATTRIBUTE_NAME_BYTES_MAX 512
+#define ATTRIBUTES_A_DOC_MAX     1000 /* of one configuration or summary; the rest is not indexed */
+#define ATTRIBUTE_DEPTH_MAX      16   /* deeper objects are kept as JSON text */
+
+/* Runs indexed by older rules are indexed again; raise it with every change of the rules. */
+#define RUN_INDEX_VERSION 1
+
+typedef struct {
+    int64_t v;
+} attribute_key_id;
+
+enum attribute_space {
+    ATTRIBUTE_RUN, /* its fields */
+    ATTRIBUTE_CONFIG,
+    ATTRIBUTE_SUMMARY,
+    ATTRIBUTE_CODE,
+};
+
+/* In the order in which they sort. */
+enum attribute_kind {
+    ATTRIBUTE_NUMBER = 1,
+    ATTRIBUTE_BOOL,
+    ATTRIBUTE_TEXT,
+    ATTRIBUTE_NAN,
+    ATTRIBUTE_KIND_END,
+};
+
+/* What of a metric is shown as its value. */
+/*      stat           name    */
+#define METRIC_STATS(X)                                                                            \
+    X(STAT_LAST, "last")                                                                           \
+    X(STAT_MIN, "min")                                                                             \
+    X(STAT_MAX, "max")                                                                             \
+    X(STAT_MEAN, "mean")                                                                           \
+    X(STAT_FIRST, "first")                                                                         \
+    X(STAT_COUNT, "count")
+
+enum metric_stat {
+#define X(stat, name) stat,
+    METRIC_STATS(X)
+#undef X
+        STAT_END
+};
+
+struct attribute_key {
+    attribute_key_id id;
+    enum attribute_space space;
+    struct str name;
+    int64_t run_count;   /* runs that have it */
+    int64_t value_count; /* different values among them */
+};
+
+struct attribute {
+    attribute_key_id key; /* 0: not looked up */
+    struct str name;
+    enum attribute_kind kind;
+    int64_t number; /* bits of float_to_bits; 0 or 1 of a bool; 0 of the others */
+    struct str text; /* of ATTRIBUTE_TEXT, at most ATTRIBUTE_TEXT_BYTES_MAX, ends in "…" when cut */
+};

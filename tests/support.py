@@ -135,6 +135,15 @@ class Server:
         ) as db:
             return str(db.execute(statement).fetchone()[0])
 
+    def change(self, statement: str) -> None:
+        """Changes the database behind the back of a server that is stopped."""
+        assert not self.process
+        if self.database:
+            postgres_cluster.psql(statement, self.database)
+            return
+        with contextlib.closing(sqlite3.connect(self.data / "euvyra.db")) as db, db:
+            db.execute(statement)
+
     def stop(self) -> int:
         assert self.process
         self.process.send_signal(signal.SIGTERM)

@@ -38,6 +38,9 @@ DELETE FROM project WHERE id = :id;
 -- name: project_metric_names_delete
 DELETE FROM metric_name WHERE project_id = :project_id;
 
+-- name: project_attribute_keys_delete
+DELETE FROM attribute_key WHERE project_id = :project_id;
+
 -- name: project_blobs_delete
 DELETE FROM project_blob WHERE project_id = :project_id;
 

@@ -2,9 +2,11 @@
 
 -- name: run_insert
 INSERT INTO run (public_id, project_id, name, state, owner_id, job_public_id, run_group, job_type,
-    host, notes, tags, command, reason, oom, created_ms, console_bytes, console_final, create_hash)
+    host, notes, tags, command, reason, oom, created_ms, console_bytes, console_final, create_hash,
+    indexed)
 VALUES (:public_id, :project_id, :name, :state, :owner_id, :job_public_id, :run_group, :job_type,
-    '', :notes, :tags, :command, '', 0, :created_ms, 0, 0, :create_hash)
+    '', :notes, :tags, :command, '', 0, :created_ms, 0, 0, :create_hash,
+    :indexed)
 RETURNING id;
 
 -- columns: run_columns
@@ -26,17 +28,9 @@ SELECT {run_columns}
 FROM run r JOIN project p ON p.id = r.project_id JOIN app_user u ON u.id = r.owner_id
 WHERE r.id = :id;
 
--- name: run_list
-SELECT {run_columns},
-    coalesce(c.body, '{}') AS config, coalesce(s.body, '{}') AS summary
-FROM run r JOIN project p ON p.id = r.project_id JOIN app_user u ON u.id = r.owner_id
-LEFT JOIN run_doc c ON c.run_id = r.id AND c.kind = 'config'
-LEFT JOIN run_doc s ON s.run_id = r.id AND s.kind = 'summary'
-WHERE r.project_id = :project_id AND r.id < :before_id
-    AND (:state = '' OR r.state = :state)
-    AND (:tag_like = '' OR r.tags LIKE :tag_like ESCAPE '!')
-    AND (:search_like = '' OR lower(r.name) LIKE :search_like ESCAPE '!' OR r.public_id LIKE :search_like ESCAPE '!')
-ORDER BY r.id DESC LIMIT :limit;
+-- name: run_project
+-- one row
+SELECT project_id FROM run WHERE id = :id;
 
 -- name: run_update
 UPDATE run SET name = :name, state = :state, run_group = :run_group, job_type = :job_type,

@@ -105,6 +105,7 @@ int64_t cli_get_i64(const json_t *object, const char *name, int64_t otherwise);
 const char *cli_value(struct cli *cli, const json_t *value);
 void cli_print_json(const json_t *value);
 
+#define TABLE_COLUMNS_MAX 64
 /* Columns of text, aligned; control bytes become '?'. */
 struct table {
     struct arena *arena;

@@ -6,10 +6,51 @@
 
 #include <stdio.h>
 
+/* The heads of the table: our own, or a few of them and the keys that were asked for. */
+static size_t table_heads(struct cli *cli, const char *heads[TABLE_COLUMNS_MAX])
+{
+    static const char *const own[] = {"RUN", "STATE", "NAME", "CREATED", "OWNER", "DURATION"};
+    const char *keys = cli_text(cli, "columns");
+    size_t count = keys ? 4 : ARRAY_LEN(own);
+    bool quoted = false;
+
+    memcpy(heads, own, count * sizeof *own);
+    for (const char *c = keys, *begin = keys; c && count < TABLE_COLUMNS_MAX; c++) {
+        quoted = quoted != (*c == '"');
+        if (*c == '\0' || (*c == ',' && !quoted)) {
+            heads[count++] = arena_text(&cli->arena, str_n(begin, (size_t)(c - begin)));
+            begin = c + 1;
+        }
+        if (*c == '\0')
+            break;
+    }
+    return count;
+}
+
+static void add_run(struct cli *cli, struct table *table, const json_t *run)
+{
+    const json_t *values = json_object_get(run, "values"), *value;
+    size_t i;
+
+    table_add(table, cli_get(run, "id"));
+    table_add(table, cli_get(run, "state"));
+    table_add(table, cli_get(run, "name"));
+    table_add(table, cli_when(cli, cli_get(run, "created_at")));
+    if (!values) {
+        table_add(table, cli_get(run, "owner"));
+        table_add(table, cli_duration(cli, cli_get_i64(run, "duration_ms", 0)));
+    }
+    json_array_foreach(values, i, value)
+    {
+        if (4 + i < table->column_count)
+            table_add(table, json_is_null(value) ? "-" : cli_value(cli, value));
+    }
+}
+
 enum err_code cmd_runs(struct cli *cli, int *ret_exit, struct err *err)
 {
-    static const char *const heads[] = {"RUN", "STATE", "NAME", "OWNER", "CREATED", "DURATION"};
-    static const char *const filters[] = {"state", "tag", "search"};
+    static const char *const asked[] = {"state", "tag", "search", "filter", "sort", "columns"};
+    const char *heads[TABLE_COLUMNS_MAX];
     CLEANUP(json_release) json_t *runs = NULL;
     const char *project, *path;
     struct table table;
@@ -19,25 +60,20 @@ enum err_code cmd_runs(struct cli *cli, int *ret_exit, struct err *err)
     (void)ret_exit;
     TRY(cli_project(cli, &project, err));
     path = arena_printf(&cli->arena, "/api/v1/projects/%s/runs?", project);
-    for (size_t f = 0; f < ARRAY_LEN(filters); f++) {
-        const char *value = cli_text(cli, filters[f]);
+    for (size_t f = 0; f < ARRAY_LEN(asked); f++) {
+        const char *value = cli_text(cli, asked[f]);
         if (value)
-            path = arena_printf(&cli->arena, "%s%s=%s&", path, filters[f], cli_encoded(cli, value));
+            path = arena_printf(&cli->arena, "%s%s=%s&", path, asked[f], cli_encoded(cli, value));
     }
     TRY(cli_list(cli, path, (size_t)cli_number(cli, "limit", 50), &runs, err));
     if (cli_flag(cli, "json")) {
         cli_print_json(runs);
         return OK;
     }
-    table_init(&table, &cli->arena, heads, ARRAY_LEN(heads));
+    table_init(&table, &cli->arena, heads, table_heads(cli, heads));
     json_array_foreach(runs, i, run)
     {
-        table_add(&table, cli_get(run, "id"));
-        table_add(&table, cli_get(run, "state"));
-        table_add(&table, cli_get(run, "name"));
-        table_add(&table, cli_get(run, "owner"));
-        table_add(&table, cli_when(cli, cli_get(run, "created_at")));
-        table_add(&table, cli_duration(cli, cli_get_i64(run, "duration_ms", 0)));
+        add_run(cli, &table, run);
     }
     table_print(&table);
     return OK;

@@ -3,10 +3,22 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+
+/* The option that a fault lies in, and a caret under its place. */
+static void point(const struct cli *cli, const struct err *err)
+{
+    const char *text = cli->verb && err->field[0] ? cli_text(cli, err->field) : NULL;
+
+    if (!text || err->column < 1 || strpbrk(text, "\n\r\t\033"))
+        return;
+    fprintf(stderr, "  %s\n  %*s\n", text, err->column, "^");
+}
 
 static int fail(const struct cli *cli, const struct err *err)
 {
     fprintf(stderr, "euvyra: %s\n", err->text);
+    point(cli, err);
     if (err->hint[0])
         fprintf(stderr, "hint: %s\n", err->hint);
     return cli->verb && cli->verb->own_exit ? EXIT_OWN_FAILURE : err_code_exit(err->code);

@@ -58,7 +58,7 @@ static void print_cell(const char *text, int width, bool last)
 
 void table_print(const struct table *t)
 {
-    int widths[16] = {0};
+    int widths[TABLE_COLUMNS_MAX] = {0};
 
     ENSURE(t->column_count <= ARRAY_LEN(widths) && t->cell_count % t->column_count == 0);
     for (size_t i = 0; i < t->column_count; i++)

@@ -80,6 +80,9 @@ static const struct option_spec runs_options[] = {
     TEXT("state", "STATE", "only those in this state"),
     TEXT("tag", "TEXT", "only those with this tag"),
     TEXT("search", "TEXT", "only those whose name or id has this part"),
+    TEXT("filter", "FILTER", "only those it finds, such as 'config.lr < 0.01 and tags = keep'"),
+    TEXT("sort", "KEY", "in the order of a key; '-' before it: descending"),
+    TEXT("columns", "KEYS", "also show these keys, with commas between"),
     NUMBER("limit", "N", 1, 10000, "at most so many; default 50"),
 };
 static const struct option_spec exec_options[] = {
@@ -116,7 +119,10 @@ const struct verb cli_verbs[] = {
          false, cmd_release),
     VERB("logs", "JOB|RUN", "print the console text of a job or run", NULL, logs_options, 1, 1,
          true, false, cmd_logs),
-    VERB("runs", "", "list runs", NULL, runs_options, 0, 0, true, false, cmd_runs),
+    VERB("runs", "", "list runs",
+         "Keys are fields (state, created, cost, ...), config.KEY, summary.KEY and "
+         "metric.NAME.min; docs/filtering.md has the language.",
+         runs_options, 0, 0, true, false, cmd_runs),
     VERB("run", "RUN", "show a run", NULL, plain_options, 1, 1, true, false, cmd_run),
     VERB("exec", "-- COMMAND...", "run a command here and record it as a run",
          "Console text, exit code, signal and system load are recorded, with or without the SDK "

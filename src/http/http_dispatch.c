@@ -284,6 +284,10 @@ void http_render_error(const struct err *err, const char *request_id, struct buf
         json_put_key(&w, "field");
         json_put_text(&w, err->field);
     }
+    if (err->column > 0) {
+        json_put_key(&w, "column");
+        json_put_i64(&w, err->column);
+    }
     if (err->hint[0]) {
         json_put_key(&w, "hint");
         json_put_text(&w, err->hint);

@@ -296,8 +296,7 @@ static void render_origin(struct json_writer *w, const struct run *run)
     http_render_number(w, "redacted", run->redacted);
 }
 
-void http_render_run(struct json_writer *w, const struct run *run, const struct run_detail *detail,
-                     time_ms now)
+void http_render_run_row(struct json_writer *w, const struct run *run, time_ms now)
 {
     json_begin_object(w);
     http_render_id(w, "id", &run->public_id);
@@ -314,6 +313,12 @@ void http_render_run(struct json_writer *w, const struct run *run, const struct 
     render_doc(w, "config", run->config);
     render_doc(w, "summary", run->summary);
     render_origin(w, run);
+}
+
+void http_render_run(struct json_writer *w, const struct run *run, const struct run_detail *detail,
+                     time_ms now)
+{
+    http_render_run_row(w, run, now);
     if (detail) {
         render_doc(w, "command", run->command);
         render_doc(w, "code", detail->code);

@@ -23,6 +23,8 @@ void http_render_user(struct json_writer *w, const struct user *user);
 void http_render_key(struct json_writer *w, const struct access_key *key);
 void http_render_audit(struct json_writer *w, const struct audit_row *row);
 void http_render_project(struct json_writer *w, const struct project *project, bool admin);
+/* Opens the object and leaves it open. */
+void http_render_run_row(struct json_writer *w, const struct run *run, time_ms now);
 /* Opens and closes the object; `detail` may be NULL. `now` is for the duration of a live run. */
 void http_render_writer(struct json_writer *w, const struct writer *writer,
                         const struct writer_view *view);

@@ -10,28 +10,6 @@
 #define NEXT_MS_SOON          1000
 #define NEXT_MS_UNWATCHED     15000
 
-enum err_code http_run_list(struct http_call *call, struct err *err)
-{
-    struct run_filter filter = {.state = RUN_STATE_COUNT, .limit = http_call_limit(call)};
-    struct run *runs;
-    struct str state;
-    size_t count = 0;
-
-    TRY(http_call_cursor_i64(call, &filter.before_id, err));
-    if (http_call_query(call, "state", &state))
-        filter.state = run_state_from_name(state);
-    (void)http_call_query(call, "tag", &filter.tag);
-    (void)http_call_query(call, "search", &filter.search);
-    TRY(runs_list(&call->cmd, call->project.id, &filter, &runs, &count, err));
-    http_call_page_begin(call);
-    for (size_t i = 0; i < count; i++)
-        http_render_run(&call->json, &runs[i], NULL, call->cmd.now);
-    http_call_page_end(call, count == (size_t)filter.limit
-                                 ? http_call_number_cursor(call, runs[count - 1].id.v)
-                                 : NULL);
-    return OK;
-}
-
 enum err_code http_run_create(struct http_call *call, struct err *err)
 {
     struct run_spec spec = {.id = http_call_path_id(call, 1), .created = TIME_NONE};

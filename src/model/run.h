@@ -54,6 +54,7 @@ struct run {
     int64_t parent_step; /* it has the parent's steps below this one */
     int64_t redacted;    /* secrets that were taken out before anything was written */
     time_ms stop_asked;  /* TIME_NONE: nobody asked its processes to stop */
+    uint64_t read_mark;  /* store_run_mark when it was read; 0: not read */
     uint8_t create_hash[HASH_BYTES]; /* of what it was made with: repeats are recognised */
 };
 
@@ -169,11 +170,4 @@ struct log_blob {
     writer_id writer;
     int64_t start_offset, end_offset;
     struct str data;
-};
-
-struct run_filter {
-    enum run_state state;   /* RUN_STATE_COUNT: any */
-    struct str tag, search; /* len 0: any */
-    int64_t before_id;      /* paging: ids below; 0: from the newest */
-    int limit;
 };

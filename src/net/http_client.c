@@ -435,6 +435,8 @@ enum err_code http_client_answer_error(const struct http_client_answer *answer, 
         (void)err_set(err, code, "%s", message);
     if (text_of(document, "hint")[0])
         err_hint(err, "%s", text_of(document, "hint"));
+    if (err && json_is_integer(json_object_get(document, "column")))
+        err->column = (int)json_integer_value(json_object_get(document, "column"));
     return code;
 }
 

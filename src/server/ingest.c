@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "domain/metrics/metrics.h"
+#include "domain/runs/attributes.h"
 #include "server/server_impl.h"
 #include "store/store_log.h"
 #include "sys/clock.h"
@@ -112,6 +113,24 @@ static bool compact_some(struct server *server, struct store *store, size_t inde
     return did;
 }
 
+static enum err_code index_runs(void *ctx, struct cmd *cmd, struct err *err)
+{
+    return attributes_catch_up(cmd, ctx, err);
+}
+
+/* Runs that an older version left without values for the runs table; a few at a time, so that
+ * commands get through between. *more becomes false when there are none: new ones come indexed. */
+static void index_some(struct server *server, struct queue *queue, bool *more)
+{
+    struct err err;
+
+    while (*more && queue_len(queue) == 0 && !server->stopping)
+        if (server_command(server, index_runs, more, &err) != OK) {
+            log_error("runs.index", "error", err.text);
+            return;
+        }
+}
+
 /* What was committed and not applied: by an earlier process, by another server of the database that
  * has died since, or here while the database could not be reached. Who applies what another server
  * is applying right now loses the race for the offset and changes nothing. */
@@ -144,6 +163,7 @@ void server__ingest_run(void *ctx)
     size_t index = self->index;
     int64_t catch_up_ms = 0;
     bool busy = false; /* compacting */
+    bool unindexed = true;
     struct err err;
 
     mem_free(self);
@@ -164,6 +184,8 @@ void server__ingest_run(void *ctx)
         mem_free(id);
         if (queue_len(queue) == 0 && !server->stopping)
             busy = compact_some(server, &store, index);
+        if (index == 0)
+            index_some(server, queue, &unindexed);
     }
     for (writer_id *id; (id = queue_pop(queue, 0));)
         mem_free(id);

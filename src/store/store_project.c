@@ -99,6 +99,7 @@ enum err_code store_project_update(struct store *store, const struct project *p,
 enum err_code store_project_delete(struct store *store, project_id id, struct err *err)
 {
     static const enum sql_id parts[] = {SQL_MEMBER_DELETE_ALL, SQL_PROJECT_METRIC_NAMES_DELETE,
+                                        SQL_PROJECT_ATTRIBUTE_KEYS_DELETE,
                                         SQL_PROJECT_BLOBS_DELETE};
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)

@@ -1,6 +1,7 @@
 /* Statements of sql/statements/run.sql as typed functions. */
 #include "store/store_run.h"
 
+#include "model/attribute.h"
 #include "store/db.h"
 
 #define RUN_COLUMNS 31 /* of the list run_columns */
@@ -15,8 +16,31 @@ enum err_code store_run_insert(struct store *store, struct run *run, struct err 
              ARG_TEXT("run_group", run->group), ARG_TEXT("job_type", run->job_type),
              ARG_TEXT("notes", run->notes), ARG_TEXT("tags", run->tags),
              ARG_TEXT("command", run->command), ARG_I64("created_ms", run->created),
-             ARG_BYTES("create_hash", str_n((const char *)run->create_hash, HASH_BYTES))),
+             ARG_BYTES("create_hash", str_n((const char *)run->create_hash, HASH_BYTES)),
+             ARG_I64("indexed", RUN_INDEX_VERSION)),
         &run->id.v, err);
+}
+
+static uint64_t mix(uint64_t hash, const void *data, size_t len)
+{
+    const uint8_t *bytes = data;
+
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return (hash ^ len) * 0x100000001b3u; /* so that texts side by side cannot trade bytes */
+}
+
+uint64_t store_run_mark(const struct run *run)
+{
+    const struct str *const texts[] = {&run->name, &run->group, &run->job_type, &run->host,
+                                       &run->tags};
+    const int64_t numbers[] = {run->state, run->started, run->ended, run->cost_micro,
+                               run->exit_code};
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        hash = mix(hash, texts[i]->data, texts[i]->len);
+    return mix(hash, numbers, sizeof numbers);
 }
 
 static void run_read(const struct db_result *r, struct arena *arena, struct run *ret_run)
@@ -54,6 +78,7 @@ static void run_read(const struct db_result *r, struct arena *arena, struct run 
         .stop_asked = db__time(r, 30),
     };
     db__hash(r, 26, ret_run->create_hash);
+    ret_run->read_mark = store_run_mark(ret_run);
 }
 
 static enum err_code run_one(struct store *store, enum sql_id sql, const struct db_arg *args,
@@ -85,56 +110,10 @@ enum err_code store_run_by_id(struct store *store, run_id id, struct arena *aren
     return code == OK ? OK : err_set(err, code, "the run is gone");
 }
 
-/* '%text%' with the characters that LIKE knows escaped by '!'; "" for no text. */
-static struct str like_part(struct arena *arena, struct str text, bool fold_case)
+enum err_code store_run_project(struct store *store, run_id id, project_id *ret_project,
+                                struct err *err)
 {
-    char *out;
-    size_t len = 0;
-
-    if (text.len == 0)
-        return STR("");
-    out = arena_alloc(arena, text.len * 2 + 3);
-    out[len++] = '%';
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        if (c == '%' || c == '_' || c == '!')
-            out[len++] = '!';
-        out[len++] = fold_case && c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
-    }
-    out[len++] = '%';
-    return str_n(out, len);
-}
-
-enum err_code store_run_list(struct store *store, project_id project,
-                             const struct run_filter *filter, struct arena *arena,
-                             struct run **ret_runs, size_t *ret_count, struct err *err)
-{
-    CLEANUP(db__result_release) struct db_result r = {0};
-    struct run *runs = arena_array(arena, (size_t)filter->limit, sizeof *runs);
-    struct str tag = filter->tag;
-    size_t count = 0;
-    bool row = false;
-
-    if (tag.len) /* tags are a JSON array of strings: look for the quoted one */
-        tag = str_from(arena_printf(arena, "\"%.*s\"", STR_ARG(tag)));
-    TRY(db__query(store->db, SQL_RUN_LIST,
-                  ARGS(ARG_I64("project_id", project.v),
-                       ARG_I64("before_id", filter->before_id ? filter->before_id : INT64_MAX),
-                       ARG_TEXT("state", filter->state == RUN_STATE_COUNT
-                                             ? STR("")
-                                             : str_from(run_state_name(filter->state))),
-                       ARG_TEXT("tag_like", like_part(arena, tag, false)),
-                       ARG_TEXT("search_like", like_part(arena, filter->search, true)),
-                       ARG_I64("limit", filter->limit)),
-                  &r, err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
-        run_read(&r, arena, &runs[count]);
-        runs[count].config = db__text(&r, RUN_COLUMNS, arena);
-        runs[count++].summary = db__text(&r, RUN_COLUMNS + 1, arena);
-    }
-    *ret_runs = runs;
-    *ret_count = count;
-    return OK;
+    return db__number(store->db, SQL_RUN_PROJECT, ARGS(ARG_I64("id", id.v)), &ret_project->v, err);
 }
 
 enum err_code store_run_put(struct store *store, const struct run *run, struct err *err)

@@ -12,10 +12,10 @@ MUST_CHECK enum err_code store_run_get(struct store *store, const struct id *id,
                                        struct arena *arena, struct run *ret_run, struct err *err);
 MUST_CHECK enum err_code store_run_by_id(struct store *store, run_id id, struct arena *arena,
                                          struct run *ret_run, struct err *err);
-/* Newest first, with config and summary. */
-MUST_CHECK enum err_code store_run_list(struct store *store, project_id project,
-                                        const struct run_filter *filter, struct arena *arena,
-                                        struct run **ret_runs, size_t *ret_count, struct err *err);
+MUST_CHECK enum err_code store_run_project(struct store *store, run_id id, project_id *ret_project,
+                                           struct err *err);
+/* A hash of the fields that the runs table is filtered by; run->read_mark has it as it was read. */
+uint64_t store_run_mark(const struct run *run);
 /* Everything but ids, owner, creation and console. */
 MUST_CHECK enum err_code store_run_put(struct store *store, const struct run *run, struct err *err);
 /* Ids of running runs without a job that were not heard for as long as their project says, or for

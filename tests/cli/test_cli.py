@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from agents import Agent
-from support import BUILD, WAIT_S, Server, wait_for
+from support import BUILD, WAIT_S, Log, Server, make_id, wait_for
 
 
 class Cli:
@@ -314,6 +314,31 @@ def test_runs_and_exec_and_projects(cli: Cli) -> None:
     assert "byhand" in cli.ok("run", listed["id"])
     cli.ok("projects", "create", "other", "--title", "Another")
     assert {project["name"] for project in cli.json("projects")} == {"demo", "other"}
+
+
+def test_runs_are_filtered_sorted_and_shown_with_columns(cli: Cli, server: Server) -> None:
+    for index in range(3):
+        run = make_id("r")
+        server.ok("PUT", f"/api/v1/projects/demo/runs/{run}", {"name": f"run {index}"})
+        log = Log()
+        log.start(config={"lr": index / 10, "a,b": index})
+        server.upload(run, log)
+    lines = cli.ok(
+        "runs", "--project", "demo", "--filter", "config.lr > 0", "--sort", "-config.lr",
+        "--columns", 'config.lr,config."a,b",config.no',
+    ).splitlines()  # fmt: skip
+    assert lines[0].split() == [
+        "RUN", "STATE", "NAME", "CREATED", "config.lr", 'config."a,b"', "config.no",
+    ]  # fmt: skip
+    assert [line.split()[-3:] for line in lines[1:]] == [["0.2", "2", "-"], ["0.1", "1", "-"]]
+    done = cli.run("runs", "--project", "demo", "--filter", "state = finished and nmae = x")
+    assert done.returncode == 2
+    assert done.stderr == (
+        'euvyra: there is no field "nmae"\n'
+        "  state = finished and nmae = x\n"
+        "                       ^\n"
+        "hint: did you mean name?\n"
+    )
 
 
 def ended_run(cli: Cli) -> Any:

@@ -298,8 +298,56 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List runs, newest first */
+        /**
+         * List runs: filtered, sorted, page by page
+         * @description `filter` is the language of docs/filtering.md; an error says its column. `sort` is any key that a filter knows, with `-`
+         *     before it for descending; runs without a value come last; without `sort` the newest come first. Pages follow each other by
+         *     `cursor`: a run that comes meanwhile moves none. With `columns` each run has `values`, one a key, and its `config` and
+         *     `summary` are empty.
+         */
         get: operations["run_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/run-groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count runs by the values of up to three keys
+         * @description Each group says which `filter` finds its runs: join it to yours by "and" and list them. The largest come first, at most
+         *     1,000; `group_count` counts all.
+         */
+        get: operations["run_group"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/run-columns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which keys the runs of a project have, how often and how variously
+         * @description Keys of the configuration first, then of the summary, then metrics (by name). Within each those come first that differ
+         *     between runs, then those that most runs have.
+         */
+        get: operations["run_columns"];
         put?: never;
         post?: never;
         delete?: never;
@@ -861,6 +909,8 @@ export interface components {
             message: string;
             /** @description The input field at fault */
             field?: string;
+            /** @description Where in the text of that field, in characters from 1 */
+            column?: number;
             /** @description What to do */
             hint?: string;
             request_id: string;
@@ -1021,6 +1071,8 @@ export interface components {
             parent?: string | null;
             /** @description It has the parent's steps below this one */
             parent_step?: number | null;
+            /** @description Of the columns that were asked for */
+            values?: components["schemas"]["RunValue"][];
             /** @description Somebody asked it to stop */
             stopping?: boolean;
             /** @description Secrets that were taken out before anything was written */
@@ -1447,6 +1499,39 @@ export interface components {
         RunPage: {
             items: components["schemas"]["Run"][];
             next_cursor: string | null;
+            total: components["schemas"]["Count"];
+            /** @description What `values` of each run are of */
+            columns?: string[];
+            /** @description What is no error and may be a slip: keys that no run has */
+            warnings?: string[];
+        };
+        RunGroups: {
+            by: string[];
+            items: components["schemas"]["RunGroup"][];
+            group_count: components["schemas"]["Count"];
+            total: components["schemas"]["Count"];
+            warnings?: string[];
+        };
+        RunGroup: {
+            values: components["schemas"]["RunValue"][];
+            count: components["schemas"]["Count"];
+            /** @description Finds these runs */
+            filter: string;
+        };
+        /** @description Texts beyond 512 bytes are cut and end in … */
+        RunValue: number | string | boolean | null;
+        RunColumns: {
+            items: components["schemas"]["RunColumn"][];
+        };
+        RunColumn: {
+            /** @description As a filter names it */
+            key: string;
+            /** @description How many runs have it */
+            runs: number;
+            /** @description How many different values there are; null for metrics */
+            values: number | null;
+            /** @description There may be more runs than that */
+            more?: boolean;
         };
         MetricPage: {
             items: components["schemas"]["Metric"][];
@@ -2046,9 +2131,17 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The next_cursor of the page before */
-                cursor?: components["parameters"]["cursor"];
+                cursor?: string;
                 /** @description Items a page; 100 when absent */
                 limit?: components["parameters"]["limit"];
+                /** @description Such as: state = finished and config.lr < 0.01 */
+                filter?: string;
+                /** @description A key, such as created, -summary.loss or metric.loss.min */
+                sort?: string;
+                /** @description Up to 50 keys with commas between, such as config.lr,summary.loss */
+                columns?: string;
+                /** @description Runs to leave out at the start of the page */
+                skip?: number;
                 state?: components["schemas"]["RunState"];
                 tag?: string;
                 /** @description Part of the name or the id, case-insensitive for ASCII */
@@ -2070,6 +2163,66 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunPage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    run_group: {
+        parameters: {
+            query: {
+                /** @description Up to three keys with commas between */
+                by: string;
+                filter?: string;
+                state?: components["schemas"]["RunState"];
+                tag?: string;
+                search?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description RunGroups */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunGroups"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    run_columns: {
+        parameters: {
+            query?: {
+                /** @description Part of the name, case-insensitive for ASCII */
+                search?: string;
+                /** @description Keys of each kind; 100 when absent */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description RunColumns */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunColumns"];
                 };
             };
             default: components["responses"]["Error"];

@@ -6,6 +6,7 @@
 #include "domain/jobs/jobs_act.h"
 #include "domain/jobs/jobs_state.h"
 #include "domain/projects/projects.h"
+#include "domain/runs/attributes.h"
 #include "domain/targets/targets.h"
 #include "store/store_agent.h"
 #include "store/store_log.h"
@@ -34,10 +35,10 @@ static enum err_code make_run(struct cmd *cmd, const struct project *project,
     if (!created)
         return err_set_field(err, ERR_CONFLICT, "run", "run %s exists already", spec->run.text);
     if (spec->config.len)
-        TRY(store_run_doc_set(cmd->store, ret_run->id, RUN_DOC_CONFIG, spec->config, err));
+        TRY(attributes_doc_set(cmd, ret_run->id, RUN_DOC_CONFIG, spec->config, err));
     if (spec->git.len)
-        TRY(store_run_doc_set(
-            cmd->store, ret_run->id, RUN_DOC_CODE,
+        TRY(attributes_doc_set(
+            cmd, ret_run->id, RUN_DOC_CODE,
             str_from(arena_printf(cmd->arena, "{\"git\":%.*s}", STR_ARG(spec->git))), err));
     return OK;
 }

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "domain/audit/audit.h"
 #include "domain/projects/projects.h"
+#include "domain/runs/attributes.h"
 #include "store/store_log.h"
 #include "store/store_metric.h"
 #include "store/store_run.h"
@@ -53,6 +54,8 @@ enum err_code runs_create(struct cmd *cmd, project_id project, struct str projec
     TRY(store_run_insert(cmd->store, &run, err));
     cmd_notice(cmd, NOTICE_RUN, project, project_name, &run.public_id);
     TRY(store_run_by_id(cmd->store, run.id, cmd->arena, ret_run, err));
+    ret_run->read_mark = 0; /* nothing is indexed yet */
+    TRY(attributes_of_run(cmd, ret_run, err));
     *ret_created = true;
     TRY(audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", spec->id.text)), run.name, err));
     return runs_load_docs(cmd, ret_run, err);
@@ -158,13 +161,11 @@ enum err_code runs_load_detail(struct cmd *cmd, const struct run *run,
     return store_run_unknown_count(cmd->store, run->id, &ret_detail->unknown_records, err);
 }
 
-enum err_code runs_list(struct cmd *cmd, project_id project, const struct run_filter *filter,
-                        struct run **ret_runs, size_t *ret_count, struct err *err)
+/* The row, and what the runs table finds it by. */
+static enum err_code save(struct cmd *cmd, struct run *run, struct err *err)
 {
-    TRY(store_run_list(cmd->store, project, filter, cmd->arena, ret_runs, ret_count, err));
-    for (size_t i = 0; i < *ret_count; i++)
-        TRY(load_summary(cmd, &(*ret_runs)[i], err));
-    return OK;
+    TRY(store_run_put(cmd->store, run, err));
+    return attributes_of_run(cmd, run, err);
 }
 
 enum err_code runs_update(struct cmd *cmd, struct run *run, const struct run_spec *spec,
@@ -177,7 +178,7 @@ enum err_code runs_update(struct cmd *cmd, struct run *run, const struct run_spe
     if (spec->tags.data)
         run->tags = spec->tags;
     TRY(runs_base_edit(cmd, run, spec, err));
-    TRY(store_run_put(cmd->store, run, err));
+    TRY(save(cmd, run, err));
     cmd_notice(cmd, NOTICE_RUN, run->project, run->project_name, &run->public_id);
     TRY(audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", run->public_id.text)),
                   STR("run changed"), err));
@@ -186,6 +187,7 @@ enum err_code runs_update(struct cmd *cmd, struct run *run, const struct run_spe
 
 enum err_code runs_delete(struct cmd *cmd, const struct run *run, struct err *err)
 {
+    TRY(attributes_delete(cmd, run->id, err));
     TRY(store_run_delete(cmd->store, run->id, err));
     cmd_notice(cmd, NOTICE_RUN, run->project, run->project_name, &run->public_id);
     return audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", run->public_id.text)),
@@ -275,7 +277,7 @@ enum err_code runs_happen(struct cmd *cmd, struct run *run, const struct run_eve
     enum run_state before = run->state;
 
     run_apply(run, event);
-    TRY(store_run_put(cmd->store, run, err));
+    TRY(save(cmd, run, err));
     if (run->state != before || event->kind != RUN_EVENT_HEARD)
         cmd_notice(cmd, NOTICE_RUN, run->project, run->project_name, &run->public_id);
     return OK;
@@ -325,7 +327,7 @@ enum err_code runs_stop(struct cmd *cmd, struct run *run, struct err *err)
                        run_state_name(run->state));
     if (run->stop_asked == TIME_NONE)
         run->stop_asked = cmd->now;
-    TRY(store_run_put(cmd->store, run, err));
+    TRY(save(cmd, run, err));
     cmd_notice(cmd, NOTICE_RUN, run->project, run->project_name, &run->public_id);
     TRY(audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", run->public_id.text)),
                   STR("asked to stop"), err));

@@ -26,9 +26,6 @@ MUST_CHECK enum err_code runs_create(struct cmd *cmd, project_id project, struct
  * its own run, and nothing else, when `fenced_ok`. */
 MUST_CHECK enum err_code runs_require(struct cmd *cmd, const struct id *id, enum role need,
                                       bool fenced_ok, struct run *ret_run, struct err *err);
-MUST_CHECK enum err_code runs_list(struct cmd *cmd, project_id project,
-                                   const struct run_filter *filter, struct run **ret_runs,
-                                   size_t *ret_count, struct err *err);
 MUST_CHECK enum err_code runs_update(struct cmd *cmd, struct run *run, const struct run_spec *spec,
                                      struct err *err);
 /* What a person changed by hand is part of what the run is without its logs, which then change it

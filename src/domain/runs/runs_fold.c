@@ -4,6 +4,7 @@
 #include "domain/runs/runs_fold.h"
 
 #include "base/id.h"
+#include "domain/runs/attributes.h"
 #include "store/store_run.h"
 #include "store/store_writer.h"
 
@@ -69,7 +70,7 @@ static enum err_code base_load(struct cmd *cmd, run_id id, json_t **ret_base, st
     put(base, "config", parse_or(config, json_object));
     put(base, "code", parse_or(code, json_object));
     *ret_base = base;
-    return store_run_doc_set(cmd->store, id, RUN_DOC_BASE, to_text(cmd, base), err);
+    return attributes_doc_set(cmd, id, RUN_DOC_BASE, to_text(cmd, base), err);
 }
 
 static bool is_edited(const json_t *base, const char *field)
@@ -103,7 +104,7 @@ enum err_code runs_base_edit(struct cmd *cmd, const struct run *run, const struc
         put(edited, "tags", json_true());
     }
     text = to_text(cmd, base);
-    return text.data ? store_run_doc_set(cmd->store, run->id, RUN_DOC_BASE, text, err) : OK;
+    return text.data ? attributes_doc_set(cmd, run->id, RUN_DOC_BASE, text, err) : OK;
 }
 
 static enum run_doc run_doc_of(enum writer_doc kind)
@@ -163,7 +164,7 @@ enum err_code runs_fold_merge(struct cmd *cmd, const struct writer *writer, enum
         TRY(fold_merged(cmd, writer, kind, &doc, err));
     }
     text = to_text(cmd, doc);
-    return text.data ? store_run_doc_set(cmd->store, writer->run, run_doc_of(kind), text, err) : OK;
+    return text.data ? attributes_doc_set(cmd, writer->run, run_doc_of(kind), text, err) : OK;
 }
 
 enum err_code runs_fold_replace(struct cmd *cmd, const struct writer *writer, enum writer_doc kind,
@@ -182,11 +183,11 @@ enum err_code runs_fold_replace(struct cmd *cmd, const struct writer *writer, en
         return OK;
     json_t *git = json_object_get(json_object_get(base, "code"), "git");
     if (kind != WRITER_DOC_CODE || !git)
-        return store_run_doc_set(cmd->store, writer->run, run_doc_of(kind), bodies[count - 1], err);
+        return attributes_doc_set(cmd, writer->run, run_doc_of(kind), bodies[count - 1], err);
     doc = parse_or(bodies[count - 1], json_object);
     (void)json_object_set(doc, "git", git);
     text = to_text(cmd, doc);
-    return text.data ? store_run_doc_set(cmd->store, writer->run, RUN_DOC_CODE, text, err) : OK;
+    return text.data ? attributes_doc_set(cmd, writer->run, RUN_DOC_CODE, text, err) : OK;
 }
 
 static bool has_tag(const json_t *tags, const char *tag)

@@ -75,6 +75,8 @@ const char *const *job_env_build(struct arena *arena, const struct wire_offer *o
     env_set(&list, "EUVYRA_RUN", offer->run.text);
     env_set(&list, "EUVYRA_JOB", offer->job.text);
     env_set(&list, "EUVYRA_ATTEMPT", offer->attempt.id.text);
-    env_set(&list, "EUVYRA_CONFIG", arena_text(arena, offer->config));
+    env_set(&list, "EUVYRA_CONFIG_FILE", facts->config_file);
+    if (offer->config.len <= JOB_ENV_CONFIG_BYTES_MAX)
+        env_set(&list, "EUVYRA_CONFIG", arena_text(arena, offer->config));
     return list.items;
 }

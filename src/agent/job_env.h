@@ -9,8 +9,13 @@ struct job_env_facts {
     const char *const *agent_env;          /* "NAME=value", NULL-terminated */
     const char *server, *ca_file, *euvyra; /* the last two may be NULL */
     const char *key_file, *runs_dir;
+    const char *config_file;           /* NULL: the offer has no configuration on disk */
     const char *user_name, *user_home; /* NULL: as in agent_env */
 };
+
+/* Linux allows 128 KiB a variable, and all of them lie on the stack of every process: a
+ * configuration beyond this is in its file alone. */
+#define JOB_ENV_CONFIG_BYTES_MAX 32768
 
 /* NULL-terminated, in the arena. */
 const char *const *job_env_build(struct arena *arena, const struct wire_offer *offer,

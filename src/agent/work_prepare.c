@@ -166,12 +166,13 @@ static enum call_outcome fetch_code(const struct work_env *env, const struct att
     return code == OK ? CALL_DONE : CALL_REFUSED;
 }
 
-static enum err_code write_key(const struct agent_options *options, const char *path,
-                               struct str key, struct err *err)
+/* A file that the job alone may read. */
+static enum err_code write_for_job(const struct agent_options *options, const char *path,
+                                   struct str text, struct err *err)
 {
-    TRY(file_write_atomic(path, key, 0600, err));
+    TRY(file_write_atomic(path, text, 0600, err));
     if (options->set_user && lchown(path, options->uid, options->gid) != 0)
-        return err_set_errno(err, ERR_IO, errno, "cannot give the key to the job");
+        return err_set_errno(err, ERR_IO, errno, "cannot give %s to the job", path);
     return OK;
 }
 
@@ -181,12 +182,14 @@ static enum err_code start_process(const struct work_env *env, const struct wire
     CLEANUP(arena_release) struct arena arena = {0};
     const struct agent_options *options = env->options;
     char key[WORK_PATH_BYTES + 64], runs[WORK_PATH_BYTES + 64], work_dir[WORK_PATH_BYTES + 64];
+    char config[WORK_PATH_BYTES + 64];
     struct job_env_facts facts = {.agent_env = options->environ,
                                   .server = options->server,
                                   .ca_file = options->ca_file,
                                   .euvyra = options->euvyra,
                                   .key_file = key,
                                   .runs_dir = runs,
+                                  .config_file = offer->config.len > 0 ? config : NULL,
                                   .user_name = options->user_name,
                                   .user_home = options->user_home};
     struct executor_spec spec = {.attempt = offer->attempt.id,
@@ -201,7 +204,10 @@ static enum err_code start_process(const struct work_env *env, const struct wire
     path_join(key, folder, "key");
     path_join(runs, folder, "runs");
     path_join(work_dir, folder, "work");
-    TRY(write_key(options, key, offer->key, err));
+    path_join(config, folder, "config.json");
+    TRY(write_for_job(options, key, offer->key, err));
+    if (offer->config.len > 0)
+        TRY(write_for_job(options, config, offer->config, err));
     spec.env = job_env_build(&arena, offer, &facts);
     return env->executor->start(env->executor->ctx, &spec, err);
 }

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,20 @@ def test_a_job_runs_with_its_environment_and_ends_with_its_code(
     assert shown["cost_micro"] == shown["run_time_ms"] * 1000  # 3600 an hour: 1 a second
     assert shown["run_time_ms"] > 0
     wait_for("the folder to go", lambda: not agent.attempts())
+
+
+def test_a_configuration_of_half_a_megabyte_reaches_the_script(
+    server: Server, agent: Agent
+) -> None:
+    script = (
+        "import euvyra, os\n"
+        "run = euvyra.init()\n"
+        "size = os.stat(os.environ['EUVYRA_CONFIG_FILE'])\n"
+        "print(len(run.config['text']), oct(size.st_mode & 0o777), 'EUVYRA_CONFIG' in os.environ)\n"
+    )
+    job, run = submit(server, [sys.executable, "-c", script], config={"text": "x" * 500_000})
+    assert wait_closed(server, job)["state"] == "succeeded", console(server, run)
+    assert b"500000 0o600 False\n" in console(server, run)
 
 
 def test_a_signal_is_not_an_exit_code(server: Server, agent: Agent) -> None:

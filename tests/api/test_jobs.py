@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ class Agent:
         self.key = server.ok("POST", "/api/v1/keys", body)["key"]
         self.held: dict[str, str] = {}
 
-    def poll(self, wait_ms: int = 0, slots: int = 4) -> Any:
+    def poll(self, wait_ms: int = 0, slots: int = 4, cpus: int = 4) -> Any:
         body = {
             "boot": self.boot,
             "version": "test",
             "wait_ms": wait_ms,
-            "capacity": {"slots": slots, "cpus": 4, "memory_bytes": 1 << 30, "gpus": 0},
+            "capacity": {"slots": slots, "cpus": cpus, "memory_bytes": 1 << 30, "gpus": 0},
             "attempts": [{"attempt": a, "token": t} for a, t in self.held.items()],
         }
         return self.server.ok("POST", f"/api/v1/agents/{self.id}/poll", body, key=self.key)
@@ -40,8 +41,6 @@ class Agent:
         headers = {"Euvyra-Attempt-Token": token}
         raw = None
         if body is not None:
-            import json
-
             headers["Content-Type"] = "application/json"
             raw = json.dumps(body).encode()
         return self.server.send(
@@ -324,6 +323,24 @@ def test_a_held_job_waits_until_it_is_released(server: Server) -> None:
     assert server.ok("POST", f"/api/v1/jobs/{job}/release")["state"] in ("queued", "offered")
     assert server.ok("POST", f"/api/v1/jobs/{job}/release")["state"] in ("queued", "offered")
     wait_for("its offer", lambda: job in [o["job"] for o in agent.poll(500)["offers"]])
+
+
+def test_offers_of_large_jobs_come_in_answers_that_an_agent_reads(server: Server) -> None:
+    jobs = {submit(server, cpus=1, config={"text": "x" * 1_000_000}) for _ in range(20)}
+    agent = Agent(server)
+    offered: dict[str, int] = {}
+    rounds = 0
+    while len(offered) < len(jobs):
+        answer = agent.poll(5000, slots=40, cpus=40)
+        assert len(json.dumps(answer)) < 12 << 20  # 16 MiB is what the agent reads
+        for offer in answer["offers"]:
+            assert offer["job"] in jobs
+            agent.held[offer["attempt"]] = offer["token"]
+            offered[offer["job"]] = offered.get(offer["job"], 0) + 1
+            assert agent.tell(offer["attempt"], offer["token"], "accept").status == 200
+        rounds += 1
+        assert rounds < 20
+    assert rounds > 1 and set(offered.values()) == {1}
 
 
 def test_every_accepted_config_fits_into_an_offer(server: Server) -> None:

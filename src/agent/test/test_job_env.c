@@ -33,6 +33,7 @@ static void only_the_short_list_is_inherited_and_ours_win(void **state)
                                   .server = "https://s",
                                   .key_file = "/f/key",
                                   .runs_dir = "/f/runs",
+                                  .config_file = "/f/config.json",
                                   .user_home = "/home/jobs",
                                   .user_name = "jobs"};
     struct arena arena = {0};
@@ -50,6 +51,7 @@ static void only_the_short_list_is_inherited_and_ours_win(void **state)
     assert_string_equal(value_of(env, "EUVYRA_MODE"), "offline");
     assert_string_equal(value_of(env, "EUVYRA_SERVER"), "https://s");
     assert_string_equal(value_of(env, "EUVYRA_CONFIG"), "{\"lr\":1}");
+    assert_string_equal(value_of(env, "EUVYRA_CONFIG_FILE"), "/f/config.json");
     assert_null(value_of(env, "AWS_SECRET"));
     assert_null(value_of(env, "EUVYRA_API_KEY"));
     assert_null(value_of(env, "LD_PRELOAD"));
@@ -57,10 +59,30 @@ static void only_the_short_list_is_inherited_and_ours_win(void **state)
     arena_release(&arena);
 }
 
+static void a_large_configuration_is_in_its_file_alone(void **state)
+{
+    static const char *const none[] = {NULL};
+    struct arena arena = {0};
+    char *text = arena_alloc(&arena, JOB_ENV_CONFIG_BYTES_MAX + 1);
+    struct wire_offer offer = {.env = none, .project = STR("demo")};
+    struct job_env_facts facts = {.agent_env = none, .config_file = "/f/config.json"};
+
+    (void)state;
+    memset(text, ' ', JOB_ENV_CONFIG_BYTES_MAX + 1);
+    offer.config = str_n(text, JOB_ENV_CONFIG_BYTES_MAX);
+    assert_non_null(value_of(job_env_build(&arena, &offer, &facts), "EUVYRA_CONFIG"));
+    offer.config = str_n(text, JOB_ENV_CONFIG_BYTES_MAX + 1);
+    const char *const *env = job_env_build(&arena, &offer, &facts);
+    assert_null(value_of(env, "EUVYRA_CONFIG"));
+    assert_string_equal(value_of(env, "EUVYRA_CONFIG_FILE"), "/f/config.json");
+    arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_short_list_is_inherited_and_ours_win),
+        cmocka_unit_test(a_large_configuration_is_in_its_file_alone),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

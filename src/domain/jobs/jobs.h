@@ -69,6 +69,7 @@ struct job_offer {
 struct agent_poll_answer {
     struct job_offer *offers;
     size_t offer_count;
+    size_t spec_bytes; /* of all offers, for the limit of a message */
     struct id *stops, *fenced;
     size_t stop_count, fenced_count;
 };

@@ -11,6 +11,9 @@
 #define OPEN_ATTEMPTS_MAX 10000
 #define MISSING_AFTER_MS  60000
 #define KEY_SLACK_S       900
+/* One more spec may come on top, and texts may grow a little when they are written anew. */
+#define OFFER_SPECS_BYTES_MAX (WIRE_MESSAGE_BYTES_MAX / 2)
+#define OFFER_FIXED_BYTES     4096
 
 static enum err_code fenced(const struct wire_attempt *ref, struct err *err)
 {
@@ -87,8 +90,15 @@ static enum err_code lose_missing(struct cmd *cmd, struct attempt *attempt, stru
 static enum err_code poll_one(struct cmd *cmd, struct attempt *attempt, bool held,
                               struct agent_poll_answer *answer, struct err *err)
 {
-    if (attempt->state == ATTEMPT_OFFERED && !held)
-        return make_offer(cmd, attempt, &answer->offers[answer->offer_count++], err);
+    if (attempt->state == ATTEMPT_OFFERED && !held) {
+        struct job_offer *offer = &answer->offers[answer->offer_count];
+        if (answer->spec_bytes >= OFFER_SPECS_BYTES_MAX)
+            return OK; /* the agent comes again as soon as it has these */
+        TRY(make_offer(cmd, attempt, offer, err));
+        answer->offer_count++;
+        answer->spec_bytes += offer->job.spec.len + OFFER_FIXED_BYTES;
+        return OK;
+    }
     if (attempt->state == ATTEMPT_STOPPING && held)
         answer->stops[answer->stop_count++] = attempt->public_id;
     if (!held && !attempt_state_ended(attempt->state) &&

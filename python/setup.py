@@ -10,7 +10,7 @@ from setuptools.command.build_ext import build_ext
 
 here = Path(__file__).resolve().parent
 tree = here.parent
-client = ["client.c", "folder.c", "names.c", "start.c"]
+client = ["client.c", "folder.c", "names.c", "rank.c", "start.c"]
 runlog = [
     "crc.c", "encode.c", "format.c", "json.c", "record.c", "redact.c", "segments.c", "writer.c",
 ]  # fmt: skip
@@ -38,10 +38,11 @@ setup(
             "euvyra._core",
             sources=[
                 "python/euvyra/_core.c",
+                "python/euvyra/_watch.c",
                 *(f"src/client/{name}" for name in client),
                 *(f"src/runlog/{name}" for name in runlog),
             ],
-            include_dirs=[str(tree / "include"), str(tree / "src")],
+            include_dirs=[str(tree), str(tree / "include"), str(tree / "src")],
             define_macros=[("Py_LIMITED_API", "0x030A0000"), ("_GNU_SOURCE", None)],
             extra_compile_args=["-std=gnu17", "-O2", "-Wall", "-Wextra", "-fvisibility=hidden"],
             extra_link_args=["-pthread"],

@@ -76,7 +76,7 @@ def main() -> None:
             f"epoch {epoch + 1:2d}/{config.epochs}  loss {loss:.4f}  accuracy {accuracy:.4f}",
             flush=True,
         )
-        if run.stop_requested:
+        if run.stopping:
             print("asked to stop")
             break
         time.sleep(config.pace)

@@ -62,6 +62,15 @@ struct euvyra_options {
     const char *const *argv; /* the command, may be NULL */
     size_t argc;
     int64_t first_step; /* where automatic steps start */
+    /* How many processes write the run, and which this one is (local_rank -1: not known). 0: as the
+     * environment says (RANK, LOCAL_RANK, WORLD_SIZE, and what MPI and Slurm set). */
+    int world_size, rank, local_rank;
+    /* When has_from_step is not 0 the run goes on at from_step: what earlier processes logged at
+     * that step and later is set aside, not lost. With branch_from the run is a new one that has
+     * that run's steps below from_step. */
+    int has_from_step;
+    int64_t from_step;
+    const char *branch_from; /* id of a run, or NULL */
 };
 
 /* Makes or joins the run's folder and opens a new writer in it. The caller closes *ret_run. */
@@ -85,6 +94,11 @@ EUVYRA_API enum euvyra_code euvyra_summary(struct euvyra_run *run, const char *j
 EUVYRA_API enum euvyra_code euvyra_code_facts(struct euvyra_run *run, const char *json, size_t len);
 EUVYRA_API enum euvyra_code euvyra_tags(struct euvyra_run *run, const char *json, size_t len);
 EUVYRA_API enum euvyra_code euvyra_notes(struct euvyra_run *run, const char *text);
+/* Tells people something: `level` is "info", "warn" or "error"; `text` may be NULL. */
+EUVYRA_API enum euvyra_code euvyra_alert(struct euvyra_run *run, const char *title,
+                                         const char *text, const char *level);
+/* The machine will be taken away soon: an end that is no success is then no failure either. */
+EUVYRA_API enum euvyra_code euvyra_preempting(struct euvyra_run *run);
 /* Output of the program: stream 1 or 2, any bytes. */
 EUVYRA_API enum euvyra_code euvyra_console(struct euvyra_run *run, int stream, const void *bytes,
                                            size_t len);
@@ -107,13 +121,21 @@ EUVYRA_API int euvyra_is_owner(const struct euvyra_run *run);
 
 /* The folder of a run below `dir`, for resume: the newest whose id is `run`, or (run NULL) the
  * newest of that project and name that has no end record. EUVYRA_NOT_FOUND. */
+struct euvyra_query {
+    const char *dir, *run, *project, *name; /* NULL: by the environment */
+    int rank; /* last_step counts what processes of this rank logged, where there are any; -1: all
+               */
+};
 struct euvyra_found {
     char folder[4096];
     char run[14];
     int64_t last_step; /* INT64_MIN when nothing was logged */
 };
-EUVYRA_API enum euvyra_code euvyra_find(const char *dir, const char *run, const char *project,
-                                        const char *name, struct euvyra_found *ret_found);
+EUVYRA_API enum euvyra_code euvyra_find(const struct euvyra_query *query,
+                                        struct euvyra_found *ret_found);
+/* True once in about `every_ms` of recording: a cheap way to do something now and then without a
+ * thread. Only in the process that opened the handle. */
+EUVYRA_API int euvyra_is_due(struct euvyra_run *run, int64_t every_ms);
 
 EUVYRA_API const char *euvyra_code_name(enum euvyra_code code);
 

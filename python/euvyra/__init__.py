@@ -53,6 +53,13 @@ def init(
     dir: str | None = None,
     mode: str | None = None,
     resume: str | None = None,
+    id: str | None = None,
+    from_step: int | None = None,
+    branch_from: str | None = None,
+    rank: int | None = None,
+    local_rank: int | None = None,
+    world_size: int | None = None,
+    console: bool | None = None,
 ) -> Run:
     """Starts recording a run and returns it. Takes milliseconds and asks no server.
 
@@ -62,11 +69,19 @@ def init(
     dir: where run folders lie; else EUVYRA_DIR, else "euvyra-runs".
     mode: "online", "offline" (recorded, brought in later by `euvyra sync`) or "disabled" (records
         nothing); else EUVYRA_MODE, else "online".
-    resume: None: a new run, or the one that EUVYRA_RUN names. "auto": go on with the newest unfinished
-        run of this project and name in `dir`. "allow", "must" and "never" are about the run that
-        EUVYRA_RUN names: it may exist, it has to (looked for in `dir`, then on the server for at most
-        10 s, else NotFoundError), or it must not exist in `dir` (else ExistsError). A run id means
-        "allow" with that run.
+    id: which run: a run id, or any word of yours, which stands for the same run wherever it is used in
+        this project. Else EUVYRA_RUN, else a new run. Processes that pass the same id write one run.
+    resume: None: a new run, or the one that `id` names, from step 0 on. "auto": go on with the newest
+        unfinished run of this project and name in `dir`. "allow", "must" and "never" are about the run
+        that `id` names: it may exist, it has to (looked for in `dir`, then on the server for at most
+        10 s, else NotFoundError), or it must not exist in `dir` (else ExistsError). Steps go on behind
+        the last one. A run id means "allow" with that run.
+    from_step: go on at this step: what was logged at it and later is set aside (not lost).
+    branch_from: makes a new run that has the steps of that run below `from_step` and goes on there.
+    rank, local_rank, world_size: which one of several processes of the run this is; else from RANK,
+        LOCAL_RANK, WORLD_SIZE and what MPI and Slurm set.
+    console: whether to record what is printed; else EUVYRA_CONSOLE, else yes. Inside a job and under
+        `euvyra exec` the parent records it.
 
     Inside a job, and in processes of one run (forked, spawned by multiprocessing, ranks under
     `euvyra exec`), the first call joins that run, whatever its arguments, and merges them.
@@ -90,4 +105,11 @@ def init(
         dir=dir,
         mode=mode,
         resume=resume,
+        id=id,
+        from_step=from_step,
+        branch_from=branch_from,
+        rank=rank,
+        local_rank=local_rank,
+        world_size=world_size,
+        console=console,
     )

@@ -9,6 +9,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "python/euvyra/_watch.h"
+
 #include <euvyra/euvyra.h>
 
 #include <stdbool.h>
@@ -18,6 +20,7 @@
 #define KEY_SLOTS     1024u /* power of two */
 #define KEYS_MAX      700u  /* then the cache starts anew: names made in a loop must not fill it */
 #define FLATTEN_DEPTH 1     /* a flattened mapping holds no mapping again */
+#define ATTEND_MS     5000  /* between looks at the sidecar */
 
 struct key_slot {
     PyObject *key; /* owned */
@@ -251,6 +254,20 @@ static int log_arguments(PyObject *const *args, Py_ssize_t nargs, PyObject *kwna
     return 0;
 }
 
+/* Every few seconds of logging: whether the sidecar still lives. It never raises. */
+static int attend(PyObject *self)
+{
+    PyObject *result = PyObject_CallMethod(self, "_attend", NULL);
+
+    if (result == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception))
+            return -1; /* KeyboardInterrupt and SystemExit are not ours to hide */
+        PyErr_Clear();
+    }
+    Py_XDECREF(result);
+    return 0;
+}
+
 static int log_mapping(struct writer *writer, PyObject *metrics, int64_t step)
 {
     struct batch batch;
@@ -270,6 +287,8 @@ static int log_mapping(struct writer *writer, PyObject *metrics, int64_t step)
     if (rc >= 0 && batch.count > 0) {
         enum euvyra_code code = euvyra_log(writer->run, step, batch.ids, batch.values, batch.count);
         rc = code == EUVYRA_OK ? 0 : problem_code((PyObject *)writer, code);
+        if (rc == 0 && euvyra_is_due(writer->run, ATTEND_MS))
+            rc = attend((PyObject *)writer);
     }
     batch_release(&batch);
     return rc < 0 ? -1 : 0;
@@ -322,17 +341,18 @@ static PyObject *writer_open(PyObject *self, PyObject *args)
     struct euvyra_options options = {.struct_bytes = sizeof options};
     const char **argv = PyMem_Malloc((size_t)argv_max * sizeof *argv);
     PyObject *list;
-    long long first_step;
+    long long first_step, from_step;
     enum euvyra_code code;
 
     if (argv == NULL)
         return PyErr_NoMemory();
     if (writer->run != NULL ||
-        !PyArg_ParseTuple(args, "zzzzzzzzzzzzzzO!L", &options.dir, &options.project, &options.name,
-                          &options.group, &options.job_type, &options.notes, &options.mode,
-                          &options.resume, &options.run, &options.folder, &options.config_json,
-                          &options.tags_json, &options.sdk, &options.kind, &PyList_Type, &list,
-                          &first_step)) {
+        !PyArg_ParseTuple(
+            args, "zzzzzzzzzzzzzzO!L(iii)(iL)z", &options.dir, &options.project, &options.name,
+            &options.group, &options.job_type, &options.notes, &options.mode, &options.resume,
+            &options.run, &options.folder, &options.config_json, &options.tags_json, &options.sdk,
+            &options.kind, &PyList_Type, &list, &first_step, &options.world_size, &options.rank,
+            &options.local_rank, &options.has_from_step, &from_step, &options.branch_from)) {
         PyMem_Free(argv);
         return NULL;
     }
@@ -344,6 +364,7 @@ static PyObject *writer_open(PyObject *self, PyObject *args)
     options.argv = argv;
     options.argc = (size_t)argc;
     options.first_step = first_step;
+    options.from_step = from_step;
     Py_BEGIN_ALLOW_THREADS code = euvyra_open(&options, &writer->run);
     Py_END_ALLOW_THREADS PyMem_Free(argv);
     return PyLong_FromLong(code);
@@ -382,6 +403,40 @@ static PyObject *writer_code_facts(PyObject *self, PyObject *text)
 static PyObject *writer_tags(PyObject *self, PyObject *text)
 {
     return writer_json(self, text, euvyra_tags);
+}
+
+static PyObject *writer_alert(PyObject *self, PyObject *args)
+{
+    struct writer *writer = (struct writer *)self;
+    const char *title, *text, *level;
+
+    if (!PyArg_ParseTuple(args, "sss", &title, &text, &level))
+        return NULL;
+    if (writer->run == NULL)
+        return PyLong_FromLong(EUVYRA_CLOSED);
+    return PyLong_FromLong(euvyra_alert(writer->run, title, text, level));
+}
+
+static PyObject *writer_preempting(PyObject *self, PyObject *unused)
+{
+    struct writer *writer = (struct writer *)self;
+
+    (void)unused;
+    return PyLong_FromLong(writer->run == NULL ? EUVYRA_CLOSED : euvyra_preempting(writer->run));
+}
+
+static PyObject *writer_console(PyObject *self, PyObject *args)
+{
+    struct writer *writer = (struct writer *)self;
+    const char *text;
+    Py_ssize_t len;
+    int stream;
+
+    if (!PyArg_ParseTuple(args, "is#", &stream, &text, &len))
+        return NULL;
+    if (writer->run == NULL)
+        return PyLong_FromLong(EUVYRA_CLOSED);
+    return PyLong_FromLong(euvyra_console(writer->run, stream, text, (size_t)len));
 }
 
 static PyObject *writer_end(PyObject *self, PyObject *args)
@@ -424,14 +479,15 @@ static void writer_free(PyObject *self)
 
 static PyObject *core_find(PyObject *module, PyObject *args)
 {
-    const char *dir, *run, *project, *name;
+    struct euvyra_query query;
     struct euvyra_found found;
     enum euvyra_code code;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "zzzz", &dir, &run, &project, &name))
+    if (!PyArg_ParseTuple(args, "zzzzi", &query.dir, &query.run, &query.project, &query.name,
+                          &query.rank))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS code = euvyra_find(dir, run, project, name, &found);
+    Py_BEGIN_ALLOW_THREADS code = euvyra_find(&query, &found);
     Py_END_ALLOW_THREADS if (code != EUVYRA_OK) Py_RETURN_NONE;
     return Py_BuildValue("(ssL)", found.run, found.folder, (long long)found.last_step);
 }
@@ -446,6 +502,24 @@ static PyObject *core_code_name(PyObject *module, PyObject *code)
     return PyUnicode_FromString(euvyra_code_name((enum euvyra_code)value));
 }
 
+static PyObject *core_watch_start(PyObject *module, PyObject *args)
+{
+    int pid, read_fds[2], saved_fds[2];
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "i(ii)(ii)", &pid, &read_fds[0], &read_fds[1], &saved_fds[0],
+                          &saved_fds[1]))
+        return NULL;
+    return PyLong_FromLong(euvyra_watch_start(pid, read_fds, saved_fds));
+}
+
+static PyObject *core_watch_stop(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(euvyra_watch_stop());
+}
+
 static PyMethodDef writer_methods[] = {
     {"log", (PyCFunction)(void (*)(void))writer_log, METH_FASTCALL | METH_KEYWORDS, log_doc},
     {"_open", writer_open, METH_VARARGS, NULL},
@@ -453,6 +527,9 @@ static PyMethodDef writer_methods[] = {
     {"_summary", writer_summary, METH_O, NULL},
     {"_code_facts", writer_code_facts, METH_O, NULL},
     {"_tags", writer_tags, METH_O, NULL},
+    {"_alert", writer_alert, METH_VARARGS, NULL},
+    {"_preempting", writer_preempting, METH_NOARGS, NULL},
+    {"_console", writer_console, METH_VARARGS, NULL},
     {"_end", writer_end, METH_VARARGS, NULL},
     {"_state", writer_state, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -475,6 +552,8 @@ static PyType_Spec writer_spec = {
 static PyMethodDef core_methods[] = {
     {"find", core_find, METH_VARARGS, NULL},
     {"code_name", core_code_name, METH_O, NULL},
+    {"watch_start", core_watch_start, METH_VARARGS, NULL},
+    {"watch_stop", core_watch_stop, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -45,6 +45,11 @@ def remember(run: Run) -> None:
         _install()
 
 
+def open_runs() -> list[Run]:
+    """Of this process, not of the one it was forked from."""
+    return [run for run in _open_runs if run._state()[4]]
+
+
 def forget(run: Run) -> None:
     if run in _open_runs:
         _open_runs.remove(run)

@@ -30,6 +30,18 @@ def _environment() -> dict[str, str]:
     }
 
 
+def is_alive(folder: str) -> bool:
+    """Whether the sidecar that signed the folder's lock runs still, on this machine."""
+    try:
+        with open(f"{folder}/sync.lock", "rb") as file:  # noqa: PTH123 (pathlib is slow to import)
+            pid, ticks = file.read(64).split()
+        with open(b"/proc/" + pid + b"/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read(1024).rpartition(b")")[2].split()
+    except (OSError, ValueError):
+        return False
+    return fields[19] == ticks and fields[0] not in (b"Z", b"X")
+
+
 def start(folder: str) -> str | None:
     """None when it runs, else what is wrong, in one line. Takes a few milliseconds: the program detaches
     itself at once, and its first process is waited for so that no zombie stays."""

@@ -18,6 +18,11 @@ ITEMS_MAX = 100_000
 _EXACT = 1 << 53
 
 
+def text(value: object) -> str:
+    """Any value as text that the log takes."""
+    return _text(str(value))
+
+
 def _text(value: str) -> str:
     if len(value) > TEXT_MAX:
         value = value[:TEXT_MAX] + "..."

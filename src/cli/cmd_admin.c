@@ -106,6 +106,32 @@ enum err_code cmd_projects_create(struct cli *cli, int *ret_exit, struct err *er
     return OK;
 }
 
+enum err_code cmd_projects_set(struct cli *cli, int *ret_exit, struct err *err)
+{
+    static const char *const texts[] = {"title", "description"};
+    CLEANUP(json_release) json_t *body = json_object();
+    CLEANUP(json_release) json_t *project = NULL;
+    const char *name = cli->args[0];
+
+    (void)ret_exit;
+    TRY(cli_path_part("project", name, err));
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        if (cli_text(cli, texts[i]))
+            (void)json_object_set_new(body, texts[i], json_string(cli_text(cli, texts[i])));
+    if (cli_number(cli, "silent", -1) >= 0)
+        (void)json_object_set_new(body, "silent_s", json_integer(cli_number(cli, "silent", -1)));
+    if (json_object_size(body) == 0)
+        return err_set(err, ERR_INVALID,
+                       "nothing is to be set: give --title, --description or "
+                       "--silent");
+    TRY(cli_call(cli, "PATCH", arena_printf(&cli->arena, "/api/v1/projects/%s", name), body,
+                 &project, err));
+    say(cli, project,
+        arena_printf(&cli->arena, "runs of project %s are crashed after %lld s of silence", name,
+                     (long long)cli_get_i64(project, "silent_s", 0)));
+    return OK;
+}
+
 enum err_code cmd_agents(struct cli *cli, int *ret_exit, struct err *err)
 {
     static const char *const heads[] = {"AGENT", "TARGET", "STATE",    "CPUS",

@@ -3,6 +3,7 @@
 #include "sync/exec.h"
 #include "sync/folders.h"
 #include "sync/follow.h"
+#include "sync/tee.h"
 
 #include <stdio.h>
 
@@ -114,6 +115,56 @@ enum err_code cmd_run(struct cli *cli, int *ret_exit, struct err *err)
     return OK;
 }
 
+enum err_code cmd_stop(struct cli *cli, int *ret_exit, struct err *err)
+{
+    CLEANUP(json_release) json_t *run = NULL;
+
+    (void)ret_exit;
+    TRY(cli_path_part("run", cli->args[0], err));
+    TRY(cli_call(cli, "POST", arena_printf(&cli->arena, "/api/v1/runs/%s/stop", cli->args[0]), NULL,
+                 &run, err));
+    if (cli_flag(cli, "json"))
+        cli_print_json(run);
+    else
+        printf("run %s is asked to stop\n", cli->args[0]);
+    return OK;
+}
+
+enum err_code cmd_alerts(struct cli *cli, int *ret_exit, struct err *err)
+{
+    static const char *const heads[] = {"AT", "LEVEL", "RUN", "NAME", "TITLE"};
+    CLEANUP(json_release) json_t *alerts = NULL;
+    const char *run = cli_text(cli, "run"), *project, *path;
+    struct table table;
+    json_t *alert;
+    size_t i;
+
+    (void)ret_exit;
+    if (run) {
+        TRY(cli_path_part("run", run, err));
+        path = arena_printf(&cli->arena, "/api/v1/runs/%s/alerts?", run);
+    } else {
+        TRY(cli_project(cli, &project, err));
+        path = arena_printf(&cli->arena, "/api/v1/projects/%s/alerts?", project);
+    }
+    TRY(cli_list(cli, path, (size_t)cli_number(cli, "limit", 50), &alerts, err));
+    if (cli_flag(cli, "json")) {
+        cli_print_json(alerts);
+        return OK;
+    }
+    table_init(&table, &cli->arena, heads, ARRAY_LEN(heads));
+    json_array_foreach(alerts, i, alert)
+    {
+        table_add(&table, cli_when(cli, cli_get(alert, "at")));
+        table_add(&table, cli_get(alert, "level"));
+        table_add(&table, cli_get(alert, "run"));
+        table_add(&table, cli_get(alert, "run_name"));
+        table_add(&table, cli_get(alert, "title"));
+    }
+    table_print(&table);
+    return OK;
+}
+
 static struct sync_server server_of(const struct cli *cli)
 {
     return (struct sync_server){
@@ -152,6 +203,8 @@ enum err_code cmd_sync(struct cli *cli, int *ret_exit, struct err *err)
     enum err_code code;
 
     (void)ret_exit;
+    if (cli_flag(cli, "tee"))
+        return sync_tee(cli->args[0], err);
     if (cli_flag(cli, "follow")) {
         struct sync_follow_options follow = {
             .server = server_of(cli), .dir = cli->args[0], .detach = cli_flag(cli, "detach")};

@@ -35,6 +35,19 @@ static const struct option_spec project_create_options[] = {
     TEXT("title", "TEXT", "a title for people"),
     TEXT("description", "TEXT", "what it is about"),
 };
+static const struct option_spec project_set_options[] = {
+    SERVER_OPTIONS,
+    TEXT("title", "TEXT", "a title for people"),
+    TEXT("description", "TEXT", "what it is about"),
+    NUMBER("silent", "SEC", 0, 2592000,
+           "a run is crashed after SEC seconds without a sign of life; 0: as the server has it"),
+};
+static const struct option_spec alerts_options[] = {
+    SERVER_OPTIONS,
+    PROJECT_OPTION,
+    TEXT("run", "RUN", "only those of this run"),
+    NUMBER("limit", "N", 1, 10000, "at most so many; default 50"),
+};
 static const struct option_spec agents_add_options[] = {
     SERVER_OPTIONS,
     TEXT("target", "NAME", "the target it belongs to; default local"),
@@ -96,6 +109,7 @@ static const struct option_spec sync_options[] = {
     TEXT("server", "URL", "the server"),
     FLAG("follow", "upload one run folder while it is being written"),
     FLAG("detach", "with --follow: go on in the background"),
+    FLAG("tee", "pass on and record the text from descriptors 3 and 4 (the SDK starts this)"),
 };
 
 #define VERB(n, a, s, d, o, lo, hi, server, own, f)                                                \
@@ -124,6 +138,12 @@ const struct verb cli_verbs[] = {
          "metric.NAME.min; docs/filtering.md has the language.",
          runs_options, 0, 0, true, false, cmd_runs),
     VERB("run", "RUN", "show a run", NULL, plain_options, 1, 1, true, false, cmd_run),
+    VERB("stop", "RUN", "ask a run to stop",
+         "Its script sees run.stopping become true and decides when; a job is ended by "
+         "euvyra cancel.",
+         plain_options, 1, 1, true, false, cmd_stop),
+    VERB("alerts", "", "list what runs told people, newest first", NULL, alerts_options, 0, 0, true,
+         false, cmd_alerts),
     VERB("exec", "-- COMMAND...", "run a command here and record it as a run",
          "Console text, exit code, signal and system load are recorded, with or without the SDK "
          "inside. The exit code of the command becomes ours, or 125 when euvyra itself failed.",
@@ -134,6 +154,8 @@ const struct verb cli_verbs[] = {
     VERB("projects", "", "list projects", NULL, plain_options, 0, 0, true, false, cmd_projects),
     VERB("projects create", "NAME", "create a project", NULL, project_create_options, 1, 1, true,
          false, cmd_projects_create),
+    VERB("projects set", "NAME", "change the settings of a project", NULL, project_set_options, 1,
+         1, true, false, cmd_projects_set),
     VERB("agents", "", "list agents", NULL, plain_options, 0, 0, true, false, cmd_agents),
     VERB("agents add", "NAME", "register an agent and write its key",
          "The target is created when it is missing.", agents_add_options, 1, 1, true, false,

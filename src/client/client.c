@@ -93,6 +93,7 @@ static void child_reopen(struct euvyra_run *run)
         return;
     memcpy(run->parent_writer, run->writer_id, sizeof run->parent_writer);
     memcpy(run->kind, "child", sizeof "child");
+    run->redacted = 0;
     code = writer_open(run);
     if (code == EUVYRA_OK)
         code = client__start(run, NULL);
@@ -160,6 +161,7 @@ enum euvyra_code euvyra_open(const struct euvyra_options *options, struct euvyra
     run->dir_fd = -1;
     run->writer.fd = -1;
     run->next_step = options->first_step;
+    client__ranks(run, options);
     pthread_mutex_init(&run->lock, NULL);
     (void)snprintf(run->kind, sizeof run->kind, "%s",
                    client__option(options->kind, NULL, "trainer"));
@@ -224,7 +226,7 @@ enum euvyra_code euvyra_metric(struct euvyra_run *run, const char *name, size_t 
 static int row_write(struct euvyra_run *run, int64_t step, const uint32_t *ids,
                      const double *values, uint32_t count)
 {
-    int64_t now = client__now_ms();
+    int64_t now = run->now_ms = client__now_ms();
     uint8_t *payload;
     int rc = runlog_writer_reserve(&run->writer, RUNLOG_ROW_BYTES(count), now, &payload);
 
@@ -259,6 +261,15 @@ enum euvyra_code euvyra_log(struct euvyra_run *run, int64_t step, const uint32_t
     return code;
 }
 
+/* Tells how many secrets were taken out in all: those of the start are in the start record. */
+static int redacted_write(struct euvyra_run *run)
+{
+    char text[64];
+    int len = snprintf(text, sizeof text, "{\"redacted\":%u}", run->redacted);
+
+    return runlog_writer_append(&run->writer, RUNLOG_MARK, text, (size_t)len, client__now_ms());
+}
+
 static enum euvyra_code json_write(struct euvyra_run *run, uint16_t type, const char *json,
                                    size_t len)
 {
@@ -276,6 +287,10 @@ static enum euvyra_code json_write(struct euvyra_run *run, uint16_t type, const 
     run_enter(run);
     if (!run->closed)
         code = client__code(runlog_writer_append(&run->writer, type, text, len, client__now_ms()));
+    if (code == EUVYRA_OK && redacted > 0) {
+        run->redacted += redacted;
+        code = client__code(redacted_write(run));
+    }
     run_leave(run);
     free(text);
     return code;
@@ -319,6 +334,42 @@ enum euvyra_code euvyra_notes(struct euvyra_run *run, const char *text)
         json.full ? EUVYRA_TOO_LARGE : json_write(run, RUNLOG_NOTES, data, json.len);
     free(data);
     return code;
+}
+
+enum euvyra_code euvyra_alert(struct euvyra_run *run, const char *title, const char *text,
+                              const char *level)
+{
+    size_t title_len = strnlen(title, 4096), text_len = text != NULL ? strnlen(text, 65536) : 0;
+    size_t capacity = 6 * (title_len + text_len) + 256;
+    char *data = malloc(capacity);
+    struct runlog_json json;
+
+    if (data == NULL)
+        return EUVYRA_NO_MEMORY;
+    runlog_json_init(&json, data, capacity);
+    runlog_json_begin(&json, '{');
+    runlog_json_key(&json, "title");
+    runlog_json_text_n(&json, title, title_len);
+    runlog_json_key(&json, "text");
+    runlog_json_text_n(&json, text != NULL ? text : "", text_len);
+    runlog_json_key(&json, "level");
+    runlog_json_text_n(&json, level, strnlen(level, 16));
+    runlog_json_key(&json, "time");
+    runlog_json_i64(&json, client__now_ms());
+    runlog_json_end(&json, '}');
+    enum euvyra_code code =
+        json.full ? EUVYRA_TOO_LARGE : json_write(run, RUNLOG_ALERT, data, json.len);
+    free(data);
+    return code;
+}
+
+enum euvyra_code euvyra_preempting(struct euvyra_run *run)
+{
+    char text[96];
+    int len = snprintf(text, sizeof text, "{\"state\":\"preempting\",\"time\":%lld}",
+                       (long long)client__now_ms());
+
+    return json_write(run, RUNLOG_MARK, text, (size_t)len);
 }
 
 enum euvyra_code euvyra_console(struct euvyra_run *run, int stream, const void *bytes, size_t len)
@@ -417,6 +468,17 @@ uint64_t euvyra_lost(struct euvyra_run *run)
     uint64_t lost = run->writer.lost_total;
     run_leave(run);
     return lost;
+}
+
+int euvyra_is_due(struct euvyra_run *run, int64_t every_ms)
+{
+    int64_t now = run->now_ms, since = now - run->due_ms;
+
+    /* A clock that was set back is as good as time gone by. */
+    if ((since >= 0 && since < every_ms) || run->owner_pid != run->writer_pid)
+        return 0;
+    run->due_ms = now;
+    return 1;
 }
 
 int euvyra_is_owner(const struct euvyra_run *run)

@@ -30,6 +30,10 @@ struct euvyra_run {
     struct runlog_writer writer;
     struct client_names names;
     int64_t next_step;
+    int rank, local_rank, world_size; /* -1: none */
+    uint32_t redacted;                /* secrets taken out so far, by this writer */
+    int64_t now_ms;                   /* of the last row */
+    int64_t due_ms;                   /* when euvyra_is_due said so last; 0: never */
     char run[RUNLOG_ID_LEN + 1];
     char writer_id[RUNLOG_ID_LEN + 1];
     char parent_writer[RUNLOG_ID_LEN + 1];
@@ -57,6 +61,13 @@ const char *client__option(const char *value, const char *variable, const char *
 const char *client__job_of(const struct euvyra_run *run);
 /* True when `euvyra exec` is our parent and this is its run: it tells how the run ended. */
 bool client__is_below_exec(const struct euvyra_run *run);
+/* When process `pid` started, in ticks since boot: with the pid it names a process for ever. 0 when
+ * it cannot be told. */
+int64_t client__process_start(long pid);
+/* Fills run->rank and the like from the options or the environment. */
+void client__ranks(struct euvyra_run *run, const struct euvyra_options *options);
+/* The name of the epoch that this process opens together with its fellows. */
+void client__epoch_key(const struct euvyra_run *run, char *ret_key, size_t key_bytes);
 /* Finds or makes the run's folder, fills run, folder and dir_fd, and writes run.json. */
 enum euvyra_code client__folder_open(struct euvyra_run *run, const struct euvyra_options *options);
 /* Appends the first record. `options` is NULL in a forked child. */

@@ -245,9 +245,24 @@ enum euvyra_code client__folder_open(struct euvyra_run *run, const struct euvyra
 }
 
 struct scan {
-    int64_t last_step;
+    int rank;          /* whose steps are wanted; -1: of all */
+    int64_t last_step; /* of all, and then of that rank */
+    int64_t last_of_rank;
     bool ended;
 };
+
+/* The rank that a start record of ours names, or -1. */
+static int rank_of(const struct runlog_record *record)
+{
+    static const char key[] = "\"rank\":";
+    char text[4096];
+    size_t len = record->len < sizeof text - 1 ? record->len : sizeof text - 1;
+
+    memcpy(text, record->payload, len);
+    text[len] = '\0';
+    const char *at = strstr(text, key);
+    return at != NULL ? (int)strtol(at + sizeof key - 1, NULL, 10) : -1;
+}
 
 /* One look over a writer's log. */
 static void scan_writer(int dir_fd, const char *writer, uint8_t *data, struct scan *scan)
@@ -255,33 +270,41 @@ static void scan_writer(int dir_fd, const char *writer, uint8_t *data, struct sc
     struct runlog_segments segments;
     struct runlog_record record;
     struct runlog_row row;
+    int rank = -1;
     size_t len;
 
     runlog_segments_init(&segments, dir_fd, writer);
     while (runlog_segments_read(&segments, data, RUNLOG_POST_BYTES_MAX, &len) == RUNLOG_RECORD) {
         for (size_t at = 0; runlog_next(data, len, &at, &record) == RUNLOG_RECORD;) {
-            if (record.type == RUNLOG_ROW && runlog_row_decode(&record, &row) &&
-                row.step > scan->last_step)
-                scan->last_step = row.step;
+            if (record.type == RUNLOG_START)
+                rank = rank_of(&record);
+            if (record.type == RUNLOG_ROW && runlog_row_decode(&record, &row)) {
+                if (row.step > scan->last_step)
+                    scan->last_step = row.step;
+                if (rank == scan->rank && row.step > scan->last_of_rank)
+                    scan->last_of_rank = row.step;
+            }
             scan->ended = scan->ended || record.type == RUNLOG_END_OF_RUN;
         }
     }
     runlog_segments_close(&segments);
 }
 
-static enum euvyra_code scan_folder(const char *folder, struct scan *ret_scan)
+static enum euvyra_code scan_folder(const char *folder, int rank, struct scan *ret_scan)
 {
     uint8_t *data = malloc(RUNLOG_POST_BYTES_MAX);
     DIR *handle = opendir(folder);
     struct dirent *entry;
 
-    *ret_scan = (struct scan){.last_step = INT64_MIN};
+    *ret_scan = (struct scan){.rank = rank, .last_step = INT64_MIN, .last_of_rank = INT64_MIN};
     while (handle != NULL && data != NULL && (entry = readdir(handle)) != NULL) {
         char writer[RUNLOG_ID_LEN + 1];
         uint32_t number;
         if (runlog_file_name_parse(entry->d_name, writer, &number) && number == 0)
             scan_writer(dirfd(handle), writer, data, ret_scan);
     }
+    if (rank >= 0 && ret_scan->last_of_rank != INT64_MIN)
+        ret_scan->last_step = ret_scan->last_of_rank;
     enum euvyra_code code = data == NULL     ? EUVYRA_NO_MEMORY
                             : handle == NULL ? EUVYRA_NOT_FOUND
                                              : EUVYRA_OK;
@@ -317,7 +340,7 @@ static enum euvyra_code find_unfinished(const char *dir, const char *project, co
             snprintf(ret_found->folder, sizeof ret_found->folder, "%s/%s", dir, entries[i]->d_name);
         if (code != EUVYRA_OK && length < (int)sizeof ret_found->folder &&
             folder_matches(ret_found->folder, project, name) &&
-            scan_folder(ret_found->folder, &scan) == EUVYRA_OK && !scan.ended) {
+            scan_folder(ret_found->folder, -1, &scan) == EUVYRA_OK && !scan.ended) {
             ret_found->last_step = scan.last_step;
             code = EUVYRA_OK;
             break;
@@ -329,28 +352,27 @@ static enum euvyra_code find_unfinished(const char *dir, const char *project, co
     return code;
 }
 
-enum euvyra_code euvyra_find(const char *dir, const char *run, const char *project,
-                             const char *name, struct euvyra_found *ret_found)
+enum euvyra_code euvyra_find(const struct euvyra_query *query, struct euvyra_found *ret_found)
 {
+    const char *dir = client__option(query->dir, "EUVYRA_DIR", "euvyra-runs");
+    const char *project = client__option(query->project, "EUVYRA_PROJECT", "default");
     struct euvyra_found found = {.last_step = INT64_MIN};
     char entry[FOLDER_NAME_BYTES];
     enum euvyra_code code;
 
-    dir = client__option(dir, "EUVYRA_DIR", "euvyra-runs");
-    project = client__option(project, "EUVYRA_PROJECT", "default");
-    if (run != NULL) {
+    if (query->run != NULL) {
         struct scan scan;
-        if (!runlog_id_is_valid(run, 'r'))
+        if (!runlog_id_is_valid(query->run, 'r'))
             return EUVYRA_INVALID;
-        if (!newest_entry(dir, run, entry))
+        if (!newest_entry(dir, query->run, entry))
             return EUVYRA_NOT_FOUND;
         if (snprintf(found.folder, sizeof found.folder, "%s/%s", dir, entry) >=
             (int)sizeof found.folder)
             return EUVYRA_INVALID;
-        code = scan_folder(found.folder, &scan);
+        code = scan_folder(found.folder, query->rank, &scan);
         found.last_step = scan.last_step;
     } else {
-        code = find_unfinished(dir, project, name, &found);
+        code = find_unfinished(dir, project, query->name, &found);
     }
     if (code == EUVYRA_OK && (!run_json_member(found.folder, "run", found.run, sizeof found.run) ||
                               !runlog_id_is_valid(found.run, 'r')))

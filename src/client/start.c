@@ -23,13 +23,14 @@ static void put_text(struct runlog_json *json, const char *key, const char *valu
     runlog_json_text(json, value);
 }
 
-/* Field 22 of /proc/self/stat: when the process started, in ticks since boot. With the pid it names
- * a process for ever. 0 when it cannot be told. */
-static int64_t process_start_ticks(void)
+/* Field 22 of /proc/<pid>/stat. */
+int64_t client__process_start(long pid)
 {
     char text[1024];
-    FILE *file = fopen("/proc/self/stat", "re");
     long long ticks = 0;
+
+    (void)snprintf(text, sizeof text, "/proc/%ld/stat", pid);
+    FILE *file = fopen(text, "re");
 
     if (file == NULL)
         return 0;
@@ -53,7 +54,7 @@ static void put_process(struct runlog_json *json)
     runlog_json_key(json, "pid");
     runlog_json_i64(json, getpid());
     runlog_json_key(json, "pid_start");
-    runlog_json_i64(json, process_start_ticks());
+    runlog_json_i64(json, client__process_start(getpid()));
 }
 
 static void put_command(struct runlog_json *json, const struct euvyra_options *options,
@@ -95,7 +96,48 @@ static bool put_config(struct runlog_json *json, const char *config, uint32_t *r
     return true;
 }
 
-static bool put_options(struct runlog_json *json, const struct euvyra_options *options)
+static void put_number_known(struct runlog_json *json, const char *key, int number)
+{
+    if (number < 0)
+        return;
+    runlog_json_key(json, key);
+    runlog_json_i64(json, number);
+}
+
+static void put_epoch(struct runlog_json *json, const struct euvyra_run *run,
+                      const struct euvyra_options *options)
+{
+    bool truncates = options != NULL && options->has_from_step != 0 && options->branch_from == NULL;
+    char key[200];
+
+    if (!truncates && client__job_of(run) == NULL)
+        return;
+    client__epoch_key(run, key, sizeof key);
+    runlog_json_key(json, "epoch");
+    runlog_json_begin(json, '{');
+    put_text(json, "kind", truncates ? "truncate" : "attempt");
+    put_text(json, "key", key);
+    if (truncates) {
+        runlog_json_key(json, "step");
+        runlog_json_i64(json, options->from_step);
+    }
+    runlog_json_end(json, '}');
+}
+
+static void put_branch(struct runlog_json *json, const struct euvyra_options *options)
+{
+    if (options->branch_from == NULL)
+        return;
+    runlog_json_key(json, "branch");
+    runlog_json_begin(json, '{');
+    put_text(json, "run", options->branch_from);
+    runlog_json_key(json, "step");
+    runlog_json_i64(json, options->from_step);
+    runlog_json_end(json, '}');
+}
+
+static bool put_options(struct runlog_json *json, struct euvyra_run *run,
+                        const struct euvyra_options *options)
 {
     uint32_t redacted = 0;
     bool ok = true;
@@ -115,6 +157,8 @@ static bool put_options(struct runlog_json *json, const struct euvyra_options *o
         ok = put_config(json, options->config_json, &redacted);
     runlog_json_key(json, "redacted");
     runlog_json_i64(json, redacted);
+    run->redacted = redacted;
+    put_branch(json, options);
     return ok;
 }
 
@@ -150,17 +194,15 @@ enum euvyra_code client__start(struct euvyra_run *run, const struct euvyra_optio
     put_text(&json, "sdk", run->sdk);
     put_text(&json, "job", client__job_of(run));
     put_text(&json, "attempt", client__option(NULL, "EUVYRA_ATTEMPT", NULL));
-    put_text(&json, "rank", client__option(NULL, "RANK", NULL));
+    put_number_known(&json, "rank", run->rank);
+    put_number_known(&json, "local_rank", run->local_rank);
+    put_number_known(&json, "world_size", run->world_size);
     put_process(&json);
     if (run->parent_writer[0] != '\0')
         put_text(&json, "parent_writer", run->parent_writer);
-    if (client__job_of(run) != NULL) {
-        static const char epoch[] = "{\"kind\":\"attempt\"}";
-        runlog_json_key(&json, "epoch");
-        runlog_json_raw(&json, epoch, sizeof epoch - 1);
-    }
+    put_epoch(&json, run, options);
     if (options != NULL)
-        ok = put_options(&json, options);
+        ok = put_options(&json, run, options);
     runlog_json_end(&json, '}');
     enum euvyra_code code = !ok ? EUVYRA_NO_MEMORY : json.full ? EUVYRA_TOO_LARGE : EUVYRA_OK;
     if (code == EUVYRA_OK)

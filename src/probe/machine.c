@@ -71,6 +71,7 @@ static void read_gpus(struct probe_machine *machine, struct nvml *nvml)
     if (nvml == NULL)
         return;
     nvml_driver_version(nvml, machine->driver, sizeof machine->driver);
+    nvml_cuda_version(nvml, machine->cuda, sizeof machine->cuda);
     machine->gpu_count = MIN(nvml_gpu_count(nvml), PROBE_GPUS_MAX);
     for (int i = 0; i < machine->gpu_count; i++)
         nvml_gpu_describe(nvml, i, &machine->gpus[i]);

@@ -25,6 +25,7 @@ struct probe_machine {
     int64_t disk_bytes;         /* of the file system that holds `path` */
     int64_t disk_free_bytes;
     char driver[64]; /* NVIDIA driver version */
+    char cuda[16];   /* newest CUDA that the driver knows: "12.8" */
     int gpu_count;
     struct probe_gpu gpus[PROBE_GPUS_MAX];
 };

@@ -19,6 +19,7 @@ struct nvml_memory {
     X(init, "nvmlInit_v2", (void))                                                                 \
     X(shutdown, "nvmlShutdown", (void))                                                            \
     X(driver, "nvmlSystemGetDriverVersion", (char *, unsigned))                                    \
+    X(cuda, "nvmlSystemGetCudaDriverVersion_v2", (int *))                                          \
     X(count, "nvmlDeviceGetCount_v2", (unsigned *))                                                \
     X(handle, "nvmlDeviceGetHandleByIndex_v2", (unsigned, nvml_handle *))                          \
     X(name, "nvmlDeviceGetName", (nvml_handle, char *, unsigned))                                  \
@@ -98,6 +99,15 @@ void nvml_driver_version(struct nvml *nvml, char *ret_text, size_t text_bytes)
 {
     if (nvml->driver == NULL || nvml->driver(ret_text, (unsigned)text_bytes) != 0)
         ret_text[0] = '\0';
+}
+
+void nvml_cuda_version(struct nvml *nvml, char *ret_text, size_t text_bytes)
+{
+    int version = 0; /* 12080 for 12.8 */
+
+    ret_text[0] = '\0';
+    if (nvml->cuda != NULL && nvml->cuda(&version) == 0 && version > 0)
+        (void)snprintf(ret_text, text_bytes, "%d.%d", version / 1000, version % 1000 / 10);
 }
 
 void nvml_gpu_describe(struct nvml *nvml, int index, struct probe_gpu *ret_gpu)

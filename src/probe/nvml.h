@@ -21,3 +21,5 @@ int nvml_gpu_count(const struct nvml *nvml);
 void nvml_gpu_describe(struct nvml *nvml, int index, struct probe_gpu *ret_gpu);
 void nvml_gpu_read(struct nvml *nvml, int index, struct nvml_reading *ret_reading);
 void nvml_driver_version(struct nvml *nvml, char *ret_text, size_t text_bytes);
+/* "12.8"; "" when it is not known. */
+void nvml_cuda_version(struct nvml *nvml, char *ret_text, size_t text_bytes);

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "crypto/digest.h"
 #include "runlog/redact.h"
 #include "sys/clock.h"
@@ -25,6 +26,9 @@
 #define GIT_WAIT_MS    10000
 #define PACKAGES_MAX   5000
 #define GIT_TEXT_BYTES 4096
+#define UNTRACKED_MAX  1000
+#define UNTRACKED_TEXT 65536
+#define URL_FILE_BYTES 65536
 
 struct git {
     const char *cwd;
@@ -66,10 +70,10 @@ static bool git_read(struct git *git, int fd, int64_t deadline_ms)
     }
 }
 
-/* Runs git with the words of `args` (NULL-terminated, at most 8). True when it ended with 0. */
+/* Runs git with the words of `args` (NULL-terminated, at most 12). True when it ended with 0. */
 static bool git_run(struct git *git, const char *const *args)
 {
-    const char *argv[20] = {"git",   "--no-optional-locks", "-c", "core.fsmonitor=false", "-C",
+    const char *argv[24] = {"git",   "--no-optional-locks", "-c", "core.fsmonitor=false", "-C",
                             git->cwd};
     struct process process;
     struct process_end end = {0};
@@ -141,6 +145,65 @@ static void put_git_diff(struct json_writer *w, const char *cwd)
     }
 }
 
+/* Files that git does not know and that are not ignored: a diff does not show them. */
+static void put_untracked(struct json_writer *w, const char *cwd)
+{
+    char *text = mem_alloc(UNTRACKED_TEXT);
+    struct git git = {.cwd = cwd, .text = text, .text_bytes = UNTRACKED_TEXT};
+    int64_t count = 0;
+
+    if (git_run(&git, (const char *const[]){"-c", "core.quotepath=false", "ls-files", "--others",
+                                            "--exclude-standard", "--full-name", NULL}) &&
+        git.total > 0) {
+        struct str rest = str_from(text), name;
+        json_put_key(w, "untracked");
+        json_begin_array(w);
+        for (bool more = true; more; count++) {
+            more = str_cut(&rest, '\n', &name);
+            /* The last name may have been cut off with the text. */
+            if (count < UNTRACKED_MAX && (more || git.total < UNTRACKED_TEXT))
+                json_put_str(w, name);
+        }
+        json_end_array(w);
+        json_put_key(w, "untracked_count");
+        json_put_i64(w, count);
+    }
+    mem_free(text);
+}
+
+bool git_diff_write(const char *cwd, struct buf *text, struct buf *doc, uint32_t *ret_redacted)
+{
+    size_t room = DIFF_FILE_BYTES_MAX / 2; /* what is taken out may be replaced by longer text */
+    char *raw = mem_alloc(room), *clean = NULL;
+    struct git git = {.cwd = cwd, .text = raw, .text_bytes = room};
+    struct json_writer w;
+    bool ok = getenv("EUVYRA_JOB") == NULL &&
+              git_run(&git, (const char *const[]){"diff", "--no-ext-diff", "--no-textconv", "HEAD",
+                                                  NULL}) &&
+              git.total > 0;
+
+    if (ok) {
+        size_t len = strlen(raw); /* the newline at its end was taken off */
+        if (len < room - 1)
+            raw[len++] = '\n';
+        clean = mem_alloc(RUNLOG_REDACTED_BYTES_MAX(len));
+        len = runlog_redact_text(raw, len, clean, ret_redacted);
+        (void)buf_add(text, clean, MIN(len, (size_t)DIFF_FILE_BYTES_MAX));
+        json_writer_init(&w, doc);
+        json_begin_object(&w);
+        json_put_key(&w, "diff");
+        json_put_str(&w, str_n(clean, MIN(len, (size_t)DIFF_RECORD_BYTES_MAX)));
+        json_put_key(&w, "bytes");
+        json_put_i64(&w, (int64_t)git.total);
+        json_put_key(&w, "cut");
+        json_put_bool(&w, len > DIFF_RECORD_BYTES_MAX || git.total >= room);
+        json_end_object(&w);
+    }
+    mem_free(clean);
+    mem_free(raw);
+    return ok && !doc->full;
+}
+
 bool git_state_write(const char *cwd, struct buf *out)
 {
     char text[GIT_TEXT_BYTES];
@@ -185,10 +248,69 @@ static bool put_package(struct json_writer *w, const char *entry)
     return false;
 }
 
+/* A package that was not taken from an index, and where it came from instead. */
+struct source {
+    struct str name;
+    const char *text;
+    struct source *next;
+};
+
+/* What the installer of a package noted in direct_url.json; NULL for those from an index. */
+static const char *package_source(struct arena *arena, const char *folder, const char *entry)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    CLEANUP(json_release) json_t *doc = NULL;
+    const char *path = arena_printf(arena, "%s/%s/direct_url.json", folder, entry);
+    uint32_t count = 0;
+
+    if (access(path, R_OK) != 0 || file_read(path, URL_FILE_BYTES, &text, NULL) != OK ||
+        json_parse(buf_str(&text), URL_FILE_BYTES, &doc, NULL) != OK)
+        return NULL;
+    const json_t *vcs = json_object_get(doc, "vcs_info"), *dir = json_object_get(doc, "dir_info");
+    const char *commit = json_string_value(json_object_get(vcs, "commit_id"));
+    const char *kind = json_string_value(json_object_get(vcs, "vcs"));
+    const char *url = json_string_value(json_object_get(doc, "url"));
+    size_t len = url != NULL ? strlen(url) : 0;
+    if (len == 0 || len > 1024)
+        return NULL;
+    char *clean = arena_alloc(arena, RUNLOG_REDACTED_BYTES_MAX(len) + 1);
+    clean[runlog_redact_text(url, len, clean, &count)] = '\0';
+    return arena_printf(arena, "%s%s%s%s%s%s",
+                        json_is_true(json_object_get(dir, "editable")) ? "editable " : "",
+                        kind != NULL ? kind : "", kind != NULL ? "+" : "", clean,
+                        commit != NULL ? "@" : "", commit != NULL ? commit : "");
+}
+
+static struct source *note_source(struct arena *arena, const char *folder, const char *entry,
+                                  struct str name, struct source *all)
+{
+    const char *text = package_source(arena, folder, entry);
+
+    if (text == NULL)
+        return all;
+    struct source *source = ARENA_NEW(arena, struct source);
+    *source = (struct source){.name = arena_copy(arena, name), .text = text, .next = all};
+    return source;
+}
+
+static void put_sources(struct json_writer *w, const struct source *all)
+{
+    if (all == NULL)
+        return;
+    json_put_key(w, "package_sources");
+    json_begin_object(w);
+    for (; all != NULL; all = all->next) {
+        json_put_key_str(w, all->name);
+        json_put_text(w, all->text);
+    }
+    json_end_object(w);
+}
+
 static void put_packages(struct json_writer *w, const char *folders)
 {
     struct str rest = str_from(folders), folder;
     CLEANUP(arena_release) struct arena arena = {0};
+    struct source *sources = NULL;
     struct map seen;
     int count = 0;
 
@@ -197,7 +319,8 @@ static void put_packages(struct json_writer *w, const char *folders)
     json_begin_object(w);
     for (bool more = true; more && count < PACKAGES_MAX;) {
         more = str_cut(&rest, ':', &folder);
-        DIR *dir = folder.len > 0 ? opendir(arena_text(&arena, folder)) : NULL;
+        const char *path = arena_text(&arena, folder);
+        DIR *dir = folder.len > 0 ? opendir(path) : NULL;
         struct dirent *entry;
         while (dir != NULL && (entry = readdir(dir)) != NULL && count < PACKAGES_MAX) {
             /* The first folder wins, as in Python. */
@@ -205,6 +328,7 @@ static void put_packages(struct json_writer *w, const char *folders)
             (void)str_cut(&name, '-', &head);
             if (map_get(&seen, head) == NULL && put_package(w, entry->d_name)) {
                 (void)map_put(&seen, head, &seen); /* full: only a double may slip in */
+                sources = note_source(&arena, path, entry->d_name, head, sources);
                 count++;
             }
         }
@@ -212,6 +336,7 @@ static void put_packages(struct json_writer *w, const char *folders)
             closedir(dir);
     }
     json_end_object(w);
+    put_sources(w, sources);
     map_release(&seen);
 }
 
@@ -230,6 +355,7 @@ void code_facts_write(const char *cwd, struct buf *out)
     if (getenv("EUVYRA_JOB") == NULL && git_state_write(cwd, &git)) {
         json_put_key(&w, "git");
         json_put_raw(&w, buf_str(&git));
+        put_untracked(&w, cwd);
     }
     if (python != NULL) {
         json_put_key(&w, "python");

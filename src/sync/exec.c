@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "probe/oom.h"
 #include "sync/recorder.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -33,6 +34,7 @@ struct exec {
     struct run_folder folder;
     struct recorder recorder;
     struct process child;
+    struct probe_oom oom;
     int pipes[2]; /* read ends: stdout, stderr; -1 when at their end */
     int signal_fd;
 };
@@ -240,14 +242,28 @@ static enum err_code exec_child(struct exec *e, int *ret_exit_code, struct err *
     if (code != OK) {
         recorder_console(&e->recorder, RUNLOG_STDERR, err->text, strlen(err->text));
         *ret_exit_code = exit_code_of(code);
-        recorder_end(&e->recorder, *ret_exit_code, 0, "not started");
+        recorder_end(&e->recorder, &(struct recorder_ending){.exit_code = *ret_exit_code,
+                                                             .reason = "not started"});
         fprintf(stderr, "euvyra: %s\n", err->text);
         return OK;
     }
     sidecar_start(e);
+    probe_oom_begin(&e->oom, (int)e->child.pid);
     struct process_end end = child_follow(e);
-    recorder_end(&e->recorder, end.signaled ? 0 : end.code, end.signaled ? end.code : 0,
-                 end.signaled ? "signal" : "exit");
+    /* Any signal 9 could come from anybody: only the kernel's word makes it out of memory. */
+    bool killed = end.signaled ? end.code == SIGKILL : end.code == 128 + SIGKILL;
+    bool oom = killed && probe_oom_happened(&e->oom, (int)e->child.pid);
+    probe_oom_end(&e->oom);
+    recorder_end(&e->recorder, &(struct recorder_ending){
+                                   .exit_code = end.signaled ? 0 : end.code,
+                                   .signal = end.signaled ? end.code : 0,
+                                   .oom = oom,
+                                   .reason = oom            ? "the kernel killed it: out of memory"
+                                             : end.signaled ? "signal"
+                                                            : "exit",
+                               });
+    if (oom)
+        fprintf(stderr, "euvyra: the command was killed by the kernel: out of memory\n");
     *ret_exit_code = end.signaled ? 128 + end.code : end.code;
     return OK;
 }

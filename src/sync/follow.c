@@ -4,6 +4,9 @@
 #include "sync/follow.h"
 
 #include "base/log.h"
+#include "base/mem.h"
+#include "probe/oom.h"
+#include "probe/process_load.h"
 #include "sync/codefacts.h"
 #include "sync/recorder.h"
 #include "sync/sender.h"
@@ -20,11 +23,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TICK_MS        1000
-#define SAMPLE_MS      10000
-#define CODE_BYTES_MAX (1024u * 1024u)
-#define PATIENCE_MS    (24ll * 3600 * 1000)
-#define ABORT_WAIT_MS  5000
+#define TICK_MS         1000
+#define SAMPLE_MS       10000
+#define CODE_BYTES_MAX  (1024u * 1024u)
+#define PATIENCE_MS     (24ll * 3600 * 1000)
+#define ABORT_WAIT_MS   5000
+#define PROCESSES_MAX   256
+#define RANK_VALUES_MAX (3 * PROCESSES_MAX)
 
 struct sidecar {
     const struct sync_follow_options *options;
@@ -32,6 +37,10 @@ struct sidecar {
     struct recorder recorder;
     struct watch watch;
     struct probe_load load;
+    struct probe_oom oom;
+    struct probe_process processes[PROCESSES_MAX]; /* of ranks on this host */
+    size_t process_count;
+    size_t ranks_sampled; /* as many were there at the last sample */
     struct nvml *nvml;
     struct sender *sender; /* NULL: offline */
     char cwd[PATH_MAX];    /* of the trainer at its start: where its code lies */
@@ -68,6 +77,68 @@ static void look(struct sidecar *s)
         log_warn("sync.watch", "error", err.text);
 }
 
+/* Who is dead without having said how it ended. */
+static void tell_gone(struct sidecar *s, bool at_once)
+{
+    const struct watch_writer *gone;
+
+    while ((gone = watch_next_gone(&s->watch, at_once)) != NULL)
+        recorder_gone(&s->recorder, &gone->id, probe_oom_happened(&s->oom, (int)gone->process.pid));
+}
+
+static struct probe_process *process_of(struct sidecar *s, int pid)
+{
+    for (size_t i = 0; i < s->process_count; i++)
+        if (s->processes[i].pid == pid)
+            return &s->processes[i];
+    if (s->process_count == PROCESSES_MAX)
+        return NULL;
+    s->processes[s->process_count] = (struct probe_process){.pid = pid};
+    return &s->processes[s->process_count++];
+}
+
+static void put_value(struct probe_value *values, size_t *count, int rank, const char *what,
+                      double value)
+{
+    if (value < 0 || *count >= RANK_VALUES_MAX)
+        return;
+    (void)snprintf(values[*count].name, sizeof values[0].name, "rank.%d.%s", rank, what);
+    values[(*count)++].value = value;
+}
+
+static size_t rank_count(const struct sidecar *s)
+{
+    size_t count = 0;
+
+    for (const struct watch_writer *w = s->watch.writers; w != NULL; w = w->next)
+        count += w->rank >= 0 && w->tells_end && !w->is_elsewhere;
+    return count;
+}
+
+/* What each rank of this host uses: rank.3.cpu_percent and so on. */
+static void sample_ranks(struct sidecar *s)
+{
+    struct probe_value *values = mem_alloc(RANK_VALUES_MAX * sizeof *values);
+    size_t count = 0;
+
+    s->ranks_sampled = rank_count(s);
+    for (const struct watch_writer *w = s->watch.writers; w != NULL; w = w->next) {
+        struct probe_process_reading r;
+        struct probe_process *process;
+        if (w->rank < 0 || !w->tells_end || w->is_elsewhere || w->has_ended)
+            continue;
+        process = process_of(s, (int)w->process.pid);
+        if (process == NULL || !probe_process_read(process, &r))
+            continue;
+        put_value(values, &count, w->rank, "cpu_percent", r.cpu_percent);
+        put_value(values, &count, w->rank, "memory_bytes", r.memory_bytes);
+        put_value(values, &count, w->rank, "threads", r.threads);
+    }
+    if (count > 0)
+        recorder_system(&s->recorder, values, count);
+    mem_free(values);
+}
+
 static void sample(struct sidecar *s)
 {
     static const size_t value_bytes = sizeof(struct probe_value);
@@ -77,8 +148,29 @@ static void sample(struct sidecar *s)
         return;
     s->load.pid = watch_first_pid(&s->watch);
     recorder_system(&s->recorder, values, probe_load_read(&s->load, values));
+    sample_ranks(s);
     recorder_heartbeat(&s->recorder);
     free(values);
+}
+
+/* The changes of the code, in the run's folder and in the log. */
+static void record_diff(struct sidecar *s)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    CLEANUP(buf_release) struct buf doc = {0};
+    char path[PATH_MAX + 16];
+    uint32_t redacted = 0;
+    struct err err;
+
+    buf_init(&text, DIFF_FILE_BYTES_MAX);
+    buf_init(&doc, RUNLOG_GROUP_BYTES_MAX);
+    if (!git_diff_write(s->cwd, &text, &doc, &redacted))
+        return;
+    (void)snprintf(path, sizeof path, "%s/git.diff", s->folder.path);
+    if (file_write_atomic(path, buf_str(&text), 0644, &err) != OK)
+        log_warn("sync.diff", "error", err.text);
+    recorder_json(&s->recorder, RUNLOG_DIFF, buf_str(&doc));
+    recorder_redacted(&s->recorder, redacted);
 }
 
 /* Once, at the start; git may take a while in a large tree, so the first sample comes before it. */
@@ -93,6 +185,7 @@ static void record_facts(struct sidecar *s)
     code_facts_write(s->cwd, &code);
     if (!code.full)
         recorder_json(&s->recorder, RUNLOG_CODE, buf_str(&code));
+    record_diff(s);
 }
 
 /* Until every process of the run has ended, or a signal says to stop. Returns that signal or 0. */
@@ -103,10 +196,12 @@ static int watch_loop(struct sidecar *s)
 
     for (;;) {
         look(s);
+        tell_gone(s, false);
         if (clock_mono_ms() >= next_sample_ms) {
             sample(s);
             next_sample_ms = clock_mono_ms() + SAMPLE_MS;
-        }
+        } else if (rank_count(s) > s->ranks_sampled)
+            sample_ranks(s); /* one that is new is seen at once */
         if (!has_facts)
             record_facts(s);
         has_facts = true;
@@ -121,6 +216,8 @@ static int watch_loop(struct sidecar *s)
 static enum err_code finish(struct sidecar *s, int signal_number, struct err *err)
 {
     look(s); /* flushes the last second */
+    if (signal_number == 0)
+        tell_gone(s, true);
     sample(s);
     recorder_close(&s->recorder);
     look(s);
@@ -147,6 +244,7 @@ static enum err_code sidecar_run(struct sidecar *s, struct err *err)
     TRY(signals_open(signals, &s->signal_fd, err));
     TRY(recorder_open(&s->recorder, &s->folder, "sidecar", NULL, err));
     s->nvml = nvml_open();
+    probe_oom_begin(&s->oom, 0);
     s->load = (struct probe_load){.nvml = s->nvml, .path = s->folder.path};
     watch_init(&s->watch, &s->folder);
     enum err_code code = OK;
@@ -164,13 +262,28 @@ static enum err_code sidecar_run(struct sidecar *s, struct err *err)
     else
         recorder_close(&s->recorder);
     watch_release(&s->watch);
+    probe_oom_end(&s->oom);
     nvml_close(s->nvml);
     return code;
 }
 
+/* Who holds the lock, for the SDK: it starts another sidecar when this one is gone. */
+static void lock_sign(int fd)
+{
+    int64_t ticks = 0;
+    char text[64];
+
+    (void)process_start_ticks(getpid(), &ticks);
+    int len = snprintf(text, sizeof text, "%ld %lld\n", (long)getpid(), (long long)ticks);
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)len, 0) != len)
+        log_warn("sync.lock", "error", "cannot be signed");
+}
+
 enum err_code sync_follow(const struct sync_follow_options *options, struct err *err)
 {
-    struct sidecar s = {
+    static struct sidecar s; /* large, and alone in its process */
+
+    s = (struct sidecar){
         .options = options, .folder = {.dir_fd = -1}, .signal_fd = -1, .lock_fd = -1};
     char lock[PATH_MAX + 16];
     int is_parent = 0;
@@ -192,8 +305,10 @@ enum err_code sync_follow(const struct sync_follow_options *options, struct err 
     TRY(run_folder_open(folder, &s.folder, err));
     (void)snprintf(lock, sizeof lock, "%s/sync.lock", s.folder.path);
     enum err_code code = file_lock(lock, &s.lock_fd, err);
-    if (code == OK)
+    if (code == OK) {
+        lock_sign(s.lock_fd);
         code = sidecar_run(&s, err);
+    }
     file_close(&s.lock_fd);
     file_close(&s.signal_fd);
     run_folder_close(&s.folder);

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "probe/place.h"
 #include "runlog/encode.h"
 #include "runlog/redact.h"
 #include "sys/clock.h"
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,18 +32,37 @@ static void put_argv(struct json_writer *w, const char *const *argv)
 {
     char *text = mem_alloc(RUNLOG_REDACTED_BYTES_MAX(ARG_BYTES_MAX));
     const char *previous = NULL;
+    uint32_t count = 0;
 
     json_put_key(w, "command");
     json_begin_array(w);
     for (size_t i = 0; argv[i] != NULL && i < 1024; i++) {
         char arg[ARG_BYTES_MAX + 1];
-        uint32_t count = 0;
         (void)snprintf(arg, sizeof arg, "%s", argv[i]);
         json_put_str(w, str_n(text, runlog_redact_arg(previous, arg, text, &count)));
         previous = argv[i];
     }
     json_end_array(w);
     mem_free(text);
+    json_put_key(w, "redacted");
+    json_put_i64(w, count);
+}
+
+/* The console of a rank is its own: it is labelled as its process is. */
+static void put_rank(struct json_writer *w)
+{
+    static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                            "SLURM_PROCID"};
+    int64_t rank;
+
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
+        const char *text = getenv(variables[i]);
+        if (text == NULL || !str_to_i64(str_from(text), &rank) || rank < 0)
+            continue;
+        json_put_key(w, "rank");
+        json_put_i64(w, rank);
+        return;
+    }
 }
 
 static void put_start(struct json_writer *w, const struct recorder *recorder,
@@ -69,6 +90,8 @@ static void put_start(struct json_writer *w, const struct recorder *recorder,
     json_put_i64(w, getpid());
     json_put_key(w, "pid_start");
     json_put_i64(w, ticks);
+    if (strcmp(kind, "console") == 0)
+        put_rank(w);
     if (argv != NULL)
         put_argv(w, argv);
     json_end_object(w);
@@ -126,6 +149,7 @@ static void put_number_known(struct json_writer *w, const char *key, int64_t num
 static void put_gpus(struct json_writer *w, const struct probe_machine *machine)
 {
     put_text_known(w, "driver", machine->driver);
+    put_text_known(w, "cuda", machine->cuda);
     json_put_key(w, "gpus");
     json_begin_array(w);
     for (int i = 0; i < machine->gpu_count; i++) {
@@ -136,6 +160,15 @@ static void put_gpus(struct json_writer *w, const struct probe_machine *machine)
         json_end_object(w);
     }
     json_end_array(w);
+}
+
+static void put_place(struct json_writer *w)
+{
+    struct probe_fact facts[PROBE_PLACE_MAX];
+    size_t count = probe_place_read(facts);
+
+    for (size_t i = 0; i < count; i++)
+        put_text_known(w, facts[i].key, facts[i].value);
 }
 
 void recorder_machine(struct recorder *recorder, const struct probe_machine *machine)
@@ -164,6 +197,7 @@ void recorder_machine(struct recorder *recorder, const struct probe_machine *mac
     put_number_known(&w, "memory_limit_bytes", machine->memory_limit_bytes);
     put_number_known(&w, "disk_bytes", machine->disk_bytes);
     put_number_known(&w, "disk_free_bytes", machine->disk_free_bytes);
+    put_place(&w);
     put_gpus(&w, machine);
     json_end_object(&w);
     recorder_json(recorder, RUNLOG_MACHINE, buf_str(&doc));
@@ -229,8 +263,30 @@ void recorder_console(struct recorder *recorder, uint8_t stream, const char *dat
     }
 }
 
-void recorder_end(struct recorder *recorder, int exit_code, int signal_number, const char *reason)
+void recorder_redacted(struct recorder *recorder, uint32_t more)
 {
+    char text[64];
+
+    if (more == 0)
+        return;
+    recorder->redacted += more;
+    int len = snprintf(text, sizeof text, "{\"redacted\":%u}", recorder->redacted);
+    append(recorder, RUNLOG_MARK, text, (size_t)len);
+}
+
+void recorder_gone(struct recorder *recorder, const struct id *writer, bool oom)
+{
+    char text[128];
+    int len = snprintf(text, sizeof text, "{\"writer\":\"%s\",\"time\":%lld,\"oom\":%s}",
+                       writer->text, (long long)clock_wall_ms(), oom ? "true" : "false");
+
+    append(recorder, RUNLOG_GONE, text, (size_t)len);
+}
+
+void recorder_end(struct recorder *recorder, const struct recorder_ending *ending)
+{
+    int exit_code = ending->exit_code, signal_number = ending->signal;
+    const char *reason = ending->reason;
     CLEANUP(buf_release) struct buf doc = {0};
     struct json_writer w;
 
@@ -243,6 +299,10 @@ void recorder_end(struct recorder *recorder, int exit_code, int signal_number, c
     json_put_i64(&w, clock_wall_ms());
     json_put_key(&w, "reason");
     json_put_text(&w, reason);
+    if (ending->oom) {
+        json_put_key(&w, "oom");
+        json_put_bool(&w, true);
+    }
     json_end_object(&w);
     recorder_json(recorder, RUNLOG_END_OF_RUN, buf_str(&doc));
 }

@@ -13,10 +13,11 @@ struct recorder {
     struct runlog_writer writer;
     struct id id;
     uint32_t name_count;
+    uint32_t redacted;
     struct map names; /* of system metrics; the value is id + 1 as a pointer */
 };
 
-/* `kind` is "sidecar" or "exec"; `argv` (NULL-terminated) may be NULL. */
+/* `kind` is "sidecar", "exec" or "console"; `argv` (NULL-terminated) may be NULL. */
 MUST_CHECK enum err_code recorder_open(struct recorder *recorder, const struct run_folder *folder,
                                        const char *kind, const char *const *argv, struct err *err);
 void recorder_close(struct recorder *recorder);
@@ -26,5 +27,13 @@ void recorder_machine(struct recorder *recorder, const struct probe_machine *mac
 void recorder_system(struct recorder *recorder, const struct probe_value *values, size_t count);
 void recorder_heartbeat(struct recorder *recorder);
 void recorder_console(struct recorder *recorder, uint8_t stream, const char *data, size_t len);
-/* An exit code, or a signal when above 0. */
-void recorder_end(struct recorder *recorder, int exit_code, int signal_number, const char *reason);
+/* How many secrets were taken out of what this recorder wrote, so far in all. */
+void recorder_redacted(struct recorder *recorder, uint32_t more);
+/* That the process of another writer is gone and its log has no end. */
+void recorder_gone(struct recorder *recorder, const struct id *writer, bool oom);
+struct recorder_ending {
+    int exit_code, signal; /* an exit code, or a signal when above 0 */
+    bool oom;              /* the kernel killed it for lack of memory */
+    const char *reason;
+};
+void recorder_end(struct recorder *recorder, const struct recorder_ending *ending);

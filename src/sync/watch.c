@@ -40,6 +40,7 @@ static struct watch_writer *writer_get(struct watch *watch, const struct id *id)
     if (*at == NULL) {
         *at = MEM_NEW(struct watch_writer);
         (*at)->id = *id;
+        (*at)->rank = -1;
         runlog_segments_init(&(*at)->reader, watch->folder->dir_fd, id->text);
     }
     return *at;
@@ -61,6 +62,9 @@ static void take_start(const struct watch *watch, struct watch_writer *writer,
     const char *host = json_string_value(json_object_get(doc, "host"));
     writer->process.pid = (pid_t)json_integer_value(json_object_get(doc, "pid"));
     writer->process.start_ticks = json_integer_value(json_object_get(doc, "pid_start"));
+    const json_t *rank = json_object_get(doc, "rank");
+    writer->rank = json_is_integer(rank) ? (int)json_integer_value(rank) : -1;
+    writer->tells_end = kind != NULL && (strcmp(kind, "trainer") == 0 || strcmp(kind, "exec") == 0);
     writer->is_ours = kind != NULL && (strcmp(kind, "sidecar") == 0 || strcmp(kind, "agent") == 0);
     writer->is_elsewhere = host != NULL && watch->host[0] != '\0' && strcmp(host, watch->host) != 0;
 }
@@ -126,6 +130,22 @@ bool watch_all_ended(const struct watch *watch)
             process_is_alive(&w->process))
             return false;
     return true;
+}
+
+const struct watch_writer *watch_next_gone(struct watch *watch, bool at_once)
+{
+    for (struct watch_writer *w = watch->writers; w != NULL; w = w->next) {
+        if (!w->tells_end || w->is_told || w->is_elsewhere || w->has_ended || w->process.pid <= 0 ||
+            process_is_alive(&w->process))
+            continue;
+        if (!at_once && !w->looks_gone) {
+            w->looks_gone = true; /* its last records may have come after our look */
+            continue;
+        }
+        w->is_told = true;
+        return w;
+    }
+    return NULL;
 }
 
 int watch_first_pid(const struct watch *watch)

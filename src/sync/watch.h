@@ -11,7 +11,11 @@ struct watch_writer {
     struct id id;
     struct runlog_segments reader;
     struct process process; /* from the start record; pid 0: not known yet */
+    int rank;               /* -1: none */
     bool is_ours;           /* of this sidecar or another one: not waited for */
+    bool tells_end;         /* a process whose end decides about the run: a trainer, or exec */
+    bool looks_gone;        /* it was found dead without an end record, one look ago */
+    bool is_told;           /* watch_next_gone gave it */
     bool is_elsewhere;      /* of another host: not waited for, not seen */
     bool has_ended;         /* an end record */
     struct watch_writer *next;
@@ -30,4 +34,8 @@ void watch_release(struct watch *watch);
 MUST_CHECK enum err_code watch_look(struct watch *watch, struct err *err);
 /* True when every process of this host that writes here has ended or is gone. */
 bool watch_all_ended(const struct watch *watch);
+/* A process whose end decides, that is dead, and whose log has no end record although everything
+ * in it has been looked at since; each is given once. NULL: none. With `at_once` a process is given
+ * in the look that finds it dead, else in the next one. */
+const struct watch_writer *watch_next_gone(struct watch *watch, bool at_once);
 int watch_first_pid(const struct watch *watch); /* a living trainer's, or 0 */

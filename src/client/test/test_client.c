@@ -188,6 +188,12 @@ static void many_names_keep_their_ids(void **state)
     euvyra_close(run);
 }
 
+static enum euvyra_code find(const char *dir, const char *run, const char *project,
+                             const char *name, struct euvyra_found *ret_found)
+{
+    return euvyra_find(&(struct euvyra_query){dir, run, project, name, -1}, ret_found);
+}
+
 static void an_unfinished_run_is_found_again(void **state)
 {
     struct euvyra_run *run = open_run();
@@ -198,7 +204,7 @@ static void an_unfinished_run_is_found_again(void **state)
 
     assert_int_equal(euvyra_metric(run, "loss", 4, &id), EUVYRA_OK);
     assert_int_equal(euvyra_log(run, 41, &id, &value, 1), EUVYRA_OK);
-    assert_int_equal(euvyra_find(base, euvyra_run_id(run), NULL, NULL, &found), EUVYRA_OK);
+    assert_int_equal(find(base, euvyra_run_id(run), NULL, NULL, &found), EUVYRA_OK);
     assert_string_equal(found.run, euvyra_run_id(run));
     assert_int_equal(found.last_step, 41);
     struct euvyra_options options = {
@@ -208,8 +214,8 @@ static void an_unfinished_run_is_found_again(void **state)
     assert_string_equal(euvyra_run_id(again), euvyra_run_id(run));
     euvyra_close(again);
     euvyra_close(run);
-    assert_int_equal(euvyra_find(base, "raaaaaaaaaaaa", NULL, NULL, &found), EUVYRA_NOT_FOUND);
-    assert_int_equal(euvyra_find(base, NULL, "other", "none", &found), EUVYRA_NOT_FOUND);
+    assert_int_equal(find(base, "raaaaaaaaaaaa", NULL, NULL, &found), EUVYRA_NOT_FOUND);
+    assert_int_equal(find(base, NULL, "other", "none", &found), EUVYRA_NOT_FOUND);
 }
 
 static int make_base(void **state)

@@ -262,7 +262,7 @@ static void take_branch(struct run *run, const json_t *result)
     const json_t *parent = json_object_get(branch, "run"), *step = json_object_get(branch, "step");
     struct id id;
 
-    if (!json_is_string(parent) || !json_is_integer(step) || run->job_public_id.text[0] ||
+    if (!json_is_string(parent) || !json_is_integer(step) ||
         !id_parse(str_n(json_string_value(parent), json_string_length(parent)), ID_RUN, &id) ||
         memcmp(id.text, run->public_id.text, ID_BYTES) == 0)
         return;

@@ -11,6 +11,7 @@ static int gpus[2];
 EXPORT int nvmlInit_v2(void);
 EXPORT int nvmlShutdown(void);
 EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned len);
+EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
 EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **gpu);
 EXPORT int nvmlDeviceGetName(void *gpu, char *text, unsigned len);
@@ -30,6 +31,11 @@ int nvmlShutdown(void)
 int nvmlSystemGetDriverVersion(char *text, unsigned len)
 {
     return snprintf(text, len, "570.1") < 0;
+}
+int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+    *version = 12080;
+    return 0;
 }
 int nvmlDeviceGetCount_v2(unsigned *count)
 {

@@ -1,11 +1,15 @@
 /* Facts about the probe: pure parsers on texts of /proc, the machine at hand, a stand-in NVML. */
 #include "probe/load.h"
+#include "probe/oom.h"
+#include "probe/place.h"
+#include "probe/process_load.h"
 #include "probe/procfile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -79,6 +83,7 @@ static void readings_that_are_missing_are_left_out(void **state)
     assert_int_equal(machine.gpu_count, 2);
     assert_string_equal(machine.gpus[1].uuid, "GPU-1");
     assert_string_equal(machine.driver, "570.1");
+    assert_string_equal(machine.cuda, "12.8");
     size_t count = probe_load_read(&load, values);
     assert_false(has(values, count, "cpu.percent", &value)); /* a rate needs two readings */
     assert_true(has(values, count, "gpu.0.memory_percent", &value) && value == 25);
@@ -99,10 +104,78 @@ static void a_machine_without_the_library_has_no_gpus(void **state)
     nvml_close(NULL);
 }
 
+static void kills_for_lack_of_memory_are_counted(void **state)
+{
+    char path[64];
+    (void)state;
+
+    assert_int_equal(probe_parse_oom_kills("low 0\noom 4\noom_kill 3\n"), 3);
+    assert_int_equal(probe_parse_oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 1"), 1);
+    assert_int_equal(probe_parse_oom_kills("oom 4\n"), -1);
+    assert_true(probe_parse_cgroup("0::/user.slice/x\n", path, sizeof path));
+    assert_string_equal(path, "/user.slice/x");
+    assert_true(probe_parse_cgroup("0::/x\n5:cpu:/c\n4:memory:/jobs/a\n", path, sizeof path));
+    assert_string_equal(path, "memory/jobs/a");
+    assert_false(probe_parse_cgroup("5:cpu:/c\nnonsense", path, sizeof path));
+}
+
+static void without_evidence_nothing_is_claimed(void **state)
+{
+    struct probe_oom oom;
+    (void)state;
+
+    probe_oom_begin(&oom, 0);
+    assert_false(probe_oom_happened(&oom, 1 << 30));
+    probe_oom_end(&oom);
+    assert_false(oom.path[0] != '\0');
+}
+
+static void a_process_is_read_whatever_its_name(void **state)
+{
+    struct probe_process self = {.pid = getpid()};
+    struct probe_process_reading r;
+    double ticks, threads, pages;
+    (void)state;
+
+    assert_true(probe_parse_stat("1 (a) b) (c) S 0 1 1 0 -1 4194560 9 8 7 6 30 12 5 4 20 0 3 0 "
+                                 "100 2000 77 18446744073709551615\n",
+                                 &ticks, &threads, &pages));
+    assert_true(ticks == 42 && threads == 3 && pages == 77);
+    assert_false(probe_parse_stat("1 (a) S 0", &ticks, &threads, &pages));
+    assert_true(probe_process_read(&self, &r));
+    assert_true(r.cpu_percent < 0 && r.memory_bytes > 0 && r.threads >= 1);
+    assert_true(probe_process_read(&self, &r));
+    assert_true(r.cpu_percent >= 0);
+    assert_false(probe_process_read(&(struct probe_process){.pid = 1 << 30}, &r));
+}
+
+static void a_place_is_told_by_names_alone(void **state)
+{
+    struct probe_fact facts[PROBE_PLACE_MAX];
+    const char *job = NULL, *pod = NULL;
+    (void)state;
+
+    setenv("SLURM_JOB_ID", "4711", 1);
+    setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+    setenv("POD_NAME", "trainer-0", 1);
+    size_t count = probe_place_read(facts);
+    for (size_t i = 0; i < count; i++) {
+        job = strcmp(facts[i].key, "slurm_job_id") == 0 ? facts[i].value : job;
+        pod = strcmp(facts[i].key, "kubernetes_pod") == 0 ? facts[i].value : pod;
+        assert_null(strstr(facts[i].value, "10.0.0.1"));
+    }
+    assert_string_equal(job, "4711");
+    assert_string_equal(pod, "trainer-0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(proc_texts_are_parsed),
+        cmocka_unit_test(kills_for_lack_of_memory_are_counted),
+        cmocka_unit_test(without_evidence_nothing_is_claimed),
+        cmocka_unit_test(a_process_is_read_whatever_its_name),
+        cmocka_unit_test(a_place_is_told_by_names_alone),
         cmocka_unit_test(fields_end_with_their_line),
         cmocka_unit_test(this_machine_has_memory_and_processors),
         cmocka_unit_test(readings_that_are_missing_are_left_out),

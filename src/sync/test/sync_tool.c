@@ -3,6 +3,7 @@
 #include "sync/exec.h"
 #include "sync/folders.h"
 #include "sync/follow.h"
+#include "sync/tee.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,10 @@ int main(int argc, char **argv)
     if (argc > 3 && strcmp(words[1], "exec") == 0 && strcmp(words[2], "--") == 0) {
         enum err_code code = exec_run(&(struct exec_options){.argv = words + 3}, &exit_code, &err);
         return code == OK ? exit_code : fail(code, &err);
+    }
+    if (argc > 3 && strcmp(words[2], "--tee") == 0) {
+        enum err_code code = sync_tee(words[3], &err);
+        return code == OK ? 0 : fail(code, &err);
     }
     if (argc > 3 && strcmp(words[2], "--follow") == 0)
         return run_follow(words[argc - 1], strcmp(words[3], "--detach") == 0);

@@ -81,7 +81,7 @@ static void a_writer_is_waited_for_until_it_ends_or_is_gone(void **state)
     assert_int_equal(watch_look(&watch, &err), OK);
     assert_false(watch_all_ended(&watch));
     assert_int_equal(watch_first_pid(&watch), getpid());
-    recorder_end(&trainer, 0, 0, "finish");
+    recorder_end(&trainer, &(struct recorder_ending){.reason = "finish"});
     assert_int_equal(watch_look(&watch, &err), OK);
     assert_true(watch_all_ended(&watch));
     pid_t child = fork();

@@ -140,6 +140,12 @@ r.point_count, r.finite_count, r.last_bits, r.first_bits, r.min_bits, r.max_bits
 SELECT {facts_columns}
 FROM run_metric r WHERE r.run_id = :run_id AND r.metric_id = :metric_id;
 
+-- name: writer_facts_list
+SELECT {facts_columns}, n.local_id, n.metric_id
+FROM writer_name n LEFT JOIN run_metric r ON r.run_id = :run_id AND r.metric_id = n.metric_id
+WHERE n.writer_id = :writer_id AND n.local_id >= :from_local_id AND n.local_id <= :to_local_id
+ORDER BY n.local_id LIMIT :limit;
+
 -- name: run_metric_set
 INSERT INTO run_metric (run_id, metric_id, name, kind,
     point_count, finite_count, last_bits, first_bits, min_bits, max_bits, sum_bits, last_step,
@@ -244,7 +250,3 @@ ON CONFLICT (project_id, digest) DO NOTHING;
 -- one row
 SELECT b.size_bytes FROM project_blob p JOIN blob b ON b.digest = p.digest
 WHERE p.project_id = :project_id AND p.digest = :digest;
-
--- name: writer_name_get
--- one row
-SELECT metric_id FROM writer_name WHERE writer_id = :writer_id AND local_id = :local_id;

@@ -65,14 +65,6 @@ enum err_code store_writer_name_set(struct store *store, writer_id writer,
                    NULL, err);
 }
 
-enum err_code store_writer_name_get(struct store *store, writer_id writer, uint32_t local_id,
-                                    metric_id *ret_id, struct err *err)
-{
-    return db__number(store->db, SQL_WRITER_NAME_GET,
-                      ARGS(ARG_I64("writer_id", writer.v), ARG_I64("local_id", local_id)),
-                      &ret_id->v, err);
-}
-
 enum err_code store_writer_name_list(struct store *store, writer_id writer, struct arena *arena,
                                      struct writer_name **ret_names, size_t *ret_count,
                                      struct err *err)
@@ -131,6 +123,31 @@ enum err_code store_run_metric_get(struct store *store, run_id run, metric_id me
     TRY(db__next(&r, &row, err));
     *ret_facts = row ? facts_read(&r) : (struct metric_facts){0};
     ret_facts->id = metric;
+    return OK;
+}
+
+enum err_code store_writer_facts_list(struct store *store, const struct writer_facts_range *range,
+                                      struct arena *arena, struct writer_facts **ret_facts,
+                                      size_t *ret_count, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    struct writer_facts *facts = NULL;
+    size_t count = 0, room = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_WRITER_FACTS_LIST,
+                  ARGS(ARG_I64("run_id", range->run.v), ARG_I64("writer_id", range->writer.v),
+                       ARG_I64("from_local_id", range->from), ARG_I64("to_local_id", range->to),
+                       ARG_I64("limit", (int64_t)range->to - range->from + 1)),
+                  &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        facts = arena_more(arena, facts, count, &room, sizeof *facts);
+        facts[count].facts = facts_read(&r); /* zeros where the join found nothing */
+        facts[count].local_id = (uint32_t)db__i64(&r, FACTS_COLUMNS);
+        facts[count++].facts.id = (metric_id){db__i64(&r, FACTS_COLUMNS + 1)};
+    }
+    *ret_facts = facts;
+    *ret_count = count;
     return OK;
 }
 

@@ -21,10 +21,22 @@ MUST_CHECK enum err_code store_metric_name_find(struct store *store, project_id 
                                                 size_t *ret_count, struct err *err);
 MUST_CHECK enum err_code store_writer_name_set(struct store *store, writer_id writer,
                                                const struct writer_name *name, struct err *err);
-/* ERR_NOT_FOUND: the writer never named this number. */
-MUST_CHECK enum err_code store_writer_name_get(struct store *store, writer_id writer,
-                                               uint32_t local_id, metric_id *ret_id,
-                                               struct err *err);
+/* The numbers of a writer from `from` to `to` (each included) that it gave a name, ordered, with
+ * what the run knows of their metrics: facts.id, and count 0 when that is nothing yet. */
+struct writer_facts {
+    uint32_t local_id;
+    struct metric_facts facts;
+};
+struct writer_facts_range {
+    run_id run;
+    writer_id writer;
+    uint32_t from, to;
+};
+MUST_CHECK enum err_code store_writer_facts_list(struct store *store,
+                                                 const struct writer_facts_range *range,
+                                                 struct arena *arena,
+                                                 struct writer_facts **ret_facts, size_t *ret_count,
+                                                 struct err *err);
 /* The whole dictionary, ordered by local id. */
 MUST_CHECK enum err_code store_writer_name_list(struct store *store, writer_id writer,
                                                 struct arena *arena, struct writer_name **ret_names,

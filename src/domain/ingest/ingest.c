@@ -1,8 +1,7 @@
 /* Committing and applying run logs. */
 #include "domain/ingest/ingest.h"
 
-#include "domain/metrics/facts.h"
-
+#include "domain/ingest/ingest_facts.h"
 #include "domain/runs/runs.h"
 #include "domain/runs/runs_fold.h"
 #include "runlog/crc.h"
@@ -262,18 +261,7 @@ static enum err_code apply_metrics(struct cmd *cmd, const struct run *run, const
                                      err));
         TRY(store_writer_name_set(cmd->store, w->id, &name, err));
     }
-    for (const struct ingest_facts *f = b->facts; f; f = f->next) {
-        struct metric_facts have;
-        metric_id metric;
-        enum err_code code = store_writer_name_get(cmd->store, w->id, f->local_id, &metric, err);
-        if (code == ERR_NOT_FOUND)
-            continue; /* a row that uses a number nobody named */
-        TRY(code);
-        TRY(store_run_metric_get(cmd->store, run->id, metric, &have, err));
-        metric_facts_join(&have, &f->facts);
-        TRY(store_run_metric_set(cmd->store, run->id, &have, err));
-    }
-    return OK;
+    return ingest__facts_apply(cmd, run->id, w->id, b, err);
 }
 
 static enum err_code apply_rest(struct cmd *cmd, struct run *run, struct writer *w,

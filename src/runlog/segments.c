@@ -39,6 +39,16 @@ static ssize_t read_at(int fd, uint8_t *ret_data, size_t len, off_t at)
     return (ssize_t)done;
 }
 
+/* Whether no record follows the header: its length would be the first thing to be there. */
+static bool is_empty_behind_header(int fd)
+{
+    uint8_t length[4];
+    ssize_t n = read_at(fd, length, sizeof length, RUNLOG_HEADER_BYTES);
+
+    return n >= 0 &&
+           (n < (ssize_t)sizeof length || (length[0] | length[1] | length[2] | length[3]) == 0);
+}
+
 /* Opens segment `number`: RUNLOG_RECORD, RUNLOG_TORN when it is not there or has no header yet,
  * RUNLOG_BAD, or -errno. */
 static int segment_open(struct runlog_segments *segments, uint32_t number)
@@ -61,7 +71,7 @@ static int segment_open(struct runlog_segments *segments, uint32_t number)
         state = RUNLOG_TORN;
     else if (!runlog_segment_decode(header, sizeof header, &segment) || segment.number != number ||
              memcmp(segment.writer, segments->writer, RUNLOG_ID_LEN))
-        state = RUNLOG_BAD;
+        state = is_empty_behind_header(fd) ? RUNLOG_TORN : RUNLOG_BAD; /* half a header */
     if (state != RUNLOG_RECORD) {
         close(fd);
         return state;

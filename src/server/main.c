@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "domain/identity/identity.h"
 #include "domain/targets/targets.h"
+#include "server/maintain.h"
 #include "server/server.h"
 #include "sys/file.h"
 #include "sys/signals.h"
@@ -27,6 +28,9 @@ static const char usage[] =
     "\n"
     "  euvyrad --data DIR [--database URL] [--listen HOST:PORT] [--tls-cert FILE --tls-key FILE]\n"
     "  euvyrad setup --data DIR --admin NAME --key-file FILE\n"
+    "  euvyrad backup TO --data DIR\n"
+    "  euvyrad restore FROM --data DIR\n"
+    "  euvyrad check --data DIR\n"
     "  euvyrad version\n"
     "\n"
     "  --data DIR           where everything is kept; made when it is missing\n"
@@ -45,7 +49,11 @@ static const char usage[] =
     "\n"
     "setup makes the first administrator without a browser and writes a key into FILE (mode\n"
     "0600). Its password is random and kept nowhere; set one later in the console or with a\n"
-    "second administrator. The server must be stopped meanwhile.\n";
+    "second administrator. The server must be stopped meanwhile.\n"
+    "\n"
+    "backup copies everything, as of one moment, into the new folder TO; restore makes a data\n"
+    "folder from it; check looks for damage, prints one line a fault and ends with 1 when there\n"
+    "is any. backup and check work while a server runs.\n";
 
 static int fail(const struct err *err)
 {
@@ -264,6 +272,44 @@ static int serve(const struct server_options *options, int signal_fd)
     return code;
 }
 
+/* The verbs of the program; what has an argument takes it right behind the verb. */
+static const struct {
+    const char *name;
+    bool has_argument;
+} verbs[] = {{"setup", false}, {"backup", true}, {"restore", true}, {"check", false}};
+enum { VERB_SETUP, VERB_BACKUP, VERB_RESTORE, VERB_CHECK, VERB_NONE };
+
+static int verb_of(int argc, char **argv)
+{
+    for (int i = 0; argc > 1 && i < VERB_NONE; i++)
+        if (str_eq_c(str_from(argv[1]), verbs[i].name))
+            return i;
+    return VERB_NONE;
+}
+
+static int check_data(const struct server_options *options, struct err *err)
+{
+    int64_t faults = 0;
+
+    if (maintain_check(options, &faults, err) != OK)
+        return fail(err);
+    return faults ? 1 : 0;
+}
+
+static int run_verb(int verb, const char *argument, const struct arguments *args, struct err *err)
+{
+    enum err_code code = OK;
+
+    switch (verb) {
+    case VERB_SETUP: code = set_up(args, err); break;
+    case VERB_BACKUP: code = maintain_backup(&args->options, argument, err); break;
+    case VERB_RESTORE: code = maintain_restore(&args->options, argument, err); break;
+    case VERB_CHECK: return check_data(&args->options, err);
+    default: break;
+    }
+    return code == OK ? 0 : fail(err);
+}
+
 int main(int argc, char **argv)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, 0};
@@ -277,27 +323,37 @@ int main(int argc, char **argv)
                                .run_silent_ms = 300000,
                                .offer_ms = 60000}},
     };
-    bool setup = argc > 1 && str_eq_c(str_from(argv[1]), "setup"), help = false;
+    int verb = verb_of(argc, argv), words = verb == VERB_NONE ? 0 : 1, signal_fd, code;
+    const char *argument = NULL;
+    bool help = false;
     struct err err = {0};
-    int signal_fd, code;
 
     if (argc > 1 &&
         (str_eq_c(str_from(argv[1]), "version") || str_eq_c(str_from(argv[1]), "--version"))) {
         printf("euvyrad %s\n", EUVYRA_VERSION);
         return 0;
     }
-    if (parse(argc - setup, argv + setup, &args, &help, &err) != OK)
+    if (words && verbs[verb].has_argument && argc > 2 && argv[2][0] != '-') {
+        argument = argv[2];
+        words = 2;
+    }
+    if (parse(argc - words, argv + words, &args, &help, &err) != OK)
         return fail(&err);
     if (help) {
         fputs(usage, stdout);
         return 0;
     }
-    if (setup)
-        code = set_up(&args, &err) == OK ? 0 : fail(&err);
-    else if (signals_open(ends, &signal_fd, &err) != OK)
+    if (words && verbs[verb].has_argument && !argument) {
+        (void)err_set(&err, ERR_INVALID, "%s wants a folder: euvyrad %s FOLDER --data DIR",
+                      verbs[verb].name, verbs[verb].name);
         code = fail(&err);
-    else
+    } else if (words) {
+        code = run_verb(verb, argument, &args, &err);
+    } else if (signals_open(ends, &signal_fd, &err) != OK) {
+        code = fail(&err);
+    } else {
         code = serve(&args.options, signal_fd);
+    }
     mem_free(args.where);
     return code;
 }

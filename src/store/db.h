@@ -87,6 +87,11 @@ struct db_driver {
     enum err_code (*checkpoint)(struct db *db, struct err *err);
     enum err_code (*schema_get)(struct db *db, int *ret_number, struct err *err);
     enum err_code (*schema_set)(struct db *db, int number, struct err *err);
+    /* NULL where the database has its own tools. copy: all of one moment into a new file, while
+     * others write. integrity: calls `fault` with one line a fault. */
+    enum err_code (*copy)(struct db *db, const char *path, struct err *err);
+    enum err_code (*integrity)(struct db *db, void *ctx, void (*fault)(void *ctx, const char *text),
+                               struct err *err);
     /* May be NULL: a statement whose result nobody looks at. Its error may show up later, at the
      * next statement, at savepoint_keep or at commit, before anything of it is kept. */
     enum err_code (*queue)(struct db *db, enum sql_id sql, const struct db_arg *args,

@@ -179,6 +179,69 @@ static enum err_code sqlite_schema_set(struct db *db, int number, struct err *er
     return sqlite_script(db, sql, err);
 }
 
+struct sqlite_faults {
+    void *ctx;
+    void (*tell)(void *ctx, const char *text);
+};
+
+/* In one step: a backup that lets go of its lock begins again with every write of another
+ * connection, and under load never ends. Readers and the writer go on meanwhile; the log grows. */
+static enum err_code sqlite_copy(struct db *db, const char *path, struct err *err)
+{
+    struct sqlite *s = of(db);
+    sqlite3 *to = NULL;
+    sqlite3_backup *backup = NULL;
+    enum err_code code = OK;
+    int result = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+
+    if (result == SQLITE_OK)
+        backup = sqlite3_backup_init(to, "main", s->handle, "main");
+    if (backup) {
+        do {
+            result = sqlite3_backup_step(backup, -1);
+        } while (result == SQLITE_BUSY || result == SQLITE_LOCKED); /* the writer just commits */
+        (void)sqlite3_backup_finish(backup);                        /* says what step said */
+    }
+    if (!backup || result != SQLITE_DONE)
+        code = err_set(err, result == SQLITE_FULL ? ERR_DISK_FULL : ERR_IO, "%s: %s", path,
+                       backup ? sqlite3_errstr(result) : sqlite3_errmsg(to));
+    (void)sqlite3_close(to); /* nothing is open in it */
+    return code;
+}
+
+/* The first column of each row of a pragma, behind `prefix`. */
+static enum err_code sqlite_check_one(struct sqlite *s, const char *pragma, const char *prefix,
+                                      const struct sqlite_faults *faults, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int result = sqlite3_prepare_v2(s->handle, pragma, -1, &stmt, NULL);
+
+    while (result == SQLITE_OK || result == SQLITE_ROW) {
+        result = sqlite3_step(stmt);
+        if (result == SQLITE_ROW) {
+            const char *text = (const char *)sqlite3_column_text(stmt, 0);
+            char line[1200];
+            snprintf(line, sizeof line, "%s%s", prefix, text ? text : "");
+            if (strcmp(line, "database: ok") != 0)
+                faults->tell(faults->ctx, line);
+        }
+    }
+    sqlite3_finalize(stmt);
+    return result == SQLITE_DONE ? OK : failed(s, "database", err);
+}
+
+static enum err_code sqlite_integrity(struct db *db, void *ctx,
+                                      void (*fault)(void *ctx, const char *text), struct err *err)
+{
+    const struct sqlite_faults faults = {ctx, fault};
+    struct sqlite *s = of(db);
+
+    TRY(sqlite_check_one(s, "PRAGMA integrity_check(100)", "database: ", &faults, err));
+    return sqlite_check_one(s, "PRAGMA foreign_key_check",
+                            "database: a row refers to one that is not there, in table ", &faults,
+                            err);
+}
+
 static int bind_one(sqlite3_stmt *stmt, int index, const struct db_arg *arg)
 {
     switch (arg->kind) {
@@ -292,6 +355,8 @@ const struct db_driver db_sqlite = {
     .checkpoint = sqlite_checkpoint,
     .schema_get = sqlite_schema_get,
     .schema_set = sqlite_schema_set,
+    .copy = sqlite_copy,
+    .integrity = sqlite_integrity,
     .start = sqlite_start,
     .next = sqlite_next,
     .is_null = sqlite_is_null,

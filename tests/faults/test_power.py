@@ -1,0 +1,186 @@
+"""The power goes: what was written but not flushed is lost, half there, or there out of order. Whatever
+a server acknowledged before is there when it starts again, once, and the rest can be sent again.
+
+A server runs with every write, flush and answer recorded in order. For many moments, folders are
+made as a disk could hold them then, and a server is started on each.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import sqlite3
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from shim import Fault
+from support import Server
+from test_places import POSTS, Faulty, Workload, blobs, committed, integrity, wait_for
+
+MOMENTS = 400 if os.environ.get("EUVYRA_FAULT_ALL") else 30
+SECTOR = 512
+
+
+@dataclass
+class Event:
+    kind: str
+    path: str
+    other: str
+    data: bytes
+    offset: int
+
+
+def events(file: Path) -> Iterator[Event]:
+    kinds = ["write", "truncate", "sync", "rename", "unlink", "send"]
+    raw, at = file.read_bytes(), 0
+    while at < len(raw):
+        kind, path, other, data, offset = struct.unpack_from("<IIIIq", raw, at)
+        at += 24
+        parts = []
+        for length in (path, other, data):
+            parts.append(raw[at : at + length])
+            at += length
+        yield Event(kinds[kind], parts[0].decode(), parts[1].decode(), parts[2], offset)
+
+
+@dataclass
+class File:
+    """What is on the disk for sure, and what has been written since the last flush."""
+
+    flushed: bytearray = field(default_factory=bytearray)
+    pending: list[Event] = field(default_factory=list)
+
+    def sync(self) -> None:
+        for event in self.pending:
+            apply(self.flushed, event, len(event.data))
+        self.pending = []
+
+
+def apply(content: bytearray, event: Event, length: int) -> None:
+    if event.kind == "truncate":
+        del content[event.offset :]
+        content.extend(bytes(event.offset - len(content)))
+        return
+    end = event.offset + length
+    if len(content) < end:
+        content.extend(bytes(end - len(content)))
+    content[event.offset : end] = event.data[:length]
+
+
+def after_power_loss(file: File, how: str) -> bytes:
+    """The file as it may be found: `none` or `all` of what was pending, or `some`, in any order, torn."""
+    content = bytearray(file.flushed)
+    pending = list(file.pending)
+    if how == "none":
+        pending = []
+    if how == "some":
+        pending = [event for event in pending if random.random() < 0.6]
+        random.shuffle(pending)
+    for event in pending:
+        length = len(event.data)
+        if how == "some" and random.random() < 0.2:
+            length = SECTOR * random.randrange(length // SECTOR + 1)
+        apply(content, event, length)
+    return bytes(content)
+
+
+class Disk:
+    """The data folder, as events change it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = {
+            str(path): File(bytearray(path.read_bytes()))
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+        self.acknowledged = 0
+
+    def take(self, event: Event) -> None:
+        if event.kind == "send":
+            told = re.search(rb'"offset":(\d+)', event.data)
+            if told:
+                self.acknowledged = max(self.acknowledged, int(told.group(1)))
+        elif event.kind == "sync":
+            if event.path in self.files:  # folders are flushed too
+                self.files[event.path].sync()
+        elif event.kind == "rename":
+            self.files[event.other] = self.files.pop(event.path, File())
+        elif event.kind == "unlink":
+            self.files.pop(event.path, None)
+        else:
+            self.files.setdefault(event.path, File()).pending.append(event)
+
+    def write(self, was: Path, folder: Path, how: str) -> None:
+        for name, file in self.files.items():
+            if name.endswith("-shm"):
+                continue  # is made anew at every start
+            path = folder / Path(name).relative_to(was)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(after_power_loss(file, how))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Workload, str]:
+    """A folder before, the events of a whole workload on it, and that workload."""
+    folder = tmp_path_factory.mktemp("power")
+    empty = Server(folder / "before")
+    shutil.copytree(empty.data, folder / "data")
+    server = Faulty(folder / "data", setup=False)
+    server.key = empty.key
+    server.fault = Fault(server.data, record=folder / "events")
+    server.start()
+    work = Workload()
+    work.attempt(server)
+    wait_for("compaction", lambda: not blobs(server))
+    server.kill()
+    return folder, server.data, work, empty.key
+
+
+def test_nothing_acknowledged_is_lost_when_the_power_goes(
+    recorded: tuple[Path, Path, Workload, str], tmp_path: Path
+) -> None:
+    folder, was, work, key = recorded
+    seed = int(os.environ.get("EUVYRA_FAULT_SEED", "0")) or random.randrange(1, 1 << 30)
+    print(f"EUVYRA_FAULT_SEED={seed}")
+    random.seed(seed)
+    happened = list(events(folder / "events"))
+    assert sum(event.kind == "sync" for event in happened) > 3
+    disk = Disk(folder / "before")
+    disk.files = {
+        name.replace(str(folder / "before"), str(was)): f for name, f in disk.files.items()
+    }
+    moments = set(random.sample(range(len(happened)), min(MOMENTS, len(happened))))
+    tried = 0
+    for index, event in enumerate(happened):
+        disk.take(event)
+        if index not in moments:
+            continue
+        for how in ("none", "some", "all"):
+            data = tmp_path / "data"
+            shutil.rmtree(data, ignore_errors=True)
+            data.mkdir()
+            disk.write(was, data, how)
+            check(data, key, work, disk.acknowledged)
+            tried += 1
+    assert disk.acknowledged == len(work.log.data)
+    print(f"{tried} disks at {len(moments)} of {len(happened)} moments")
+
+
+def check(data: Path, key: str, work: Workload, acknowledged: int) -> None:
+    server = Server(data, setup=False)
+    server.key = key
+    with server:
+        at = committed(server, work.run, work.log.writer)
+        assert at >= acknowledged
+        if acknowledged:
+            work.check(server, work.cuts.index(at))
+        work.attempt(server)
+        work.check(server, POSTS)
+    assert integrity(server) == "ok"
+    with sqlite3.connect(f"file:{data / 'euvyra.db'}?mode=ro", uri=True) as db:
+        assert db.execute("SELECT count(*) FROM run").fetchone() == (1,)

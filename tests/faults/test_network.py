@@ -131,12 +131,11 @@ def test_a_bad_network_changes_nothing_but_the_time(server: Server, tmp_path: Pa
         }
         done = subprocess.run([sys.executable, "-c", SCRIPT], env=env, capture_output=True)
         assert done.returncode == 0, done.stderr
+        sync: list[str | Path] = [BUILD / "euvyra", "sync", *folder.iterdir()]
         for _ in range(6):  # by hand, as often as it takes
-            code = subprocess.run([BUILD / "euvyra", "sync", *folder.iterdir()], env=env).returncode
-            if code == 0:
+            if subprocess.run(sync, env=env).returncode == 0:
                 break
         proxy.good = True
-        sync = [BUILD / "euvyra", "sync", *folder.iterdir()]
         assert subprocess.run(sync, env=env).returncode == 0
         proxy.shutdown()
         proxy.server_close()

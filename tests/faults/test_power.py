@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 from shim import Fault
-from support import Server
-from test_places import POSTS, Faulty, Workload, blobs, committed, integrity, wait_for
+from support import Server, wait_for
+from test_places import POSTS, Faulty, Workload, blobs, committed, integrity
 
 MOMENTS = 400 if os.environ.get("EUVYRA_FAULT_ALL") else 30
 SECTOR = 512

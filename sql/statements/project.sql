@@ -7,7 +7,7 @@ RETURNING id;
 
 -- name: project_by_name
 -- one row
-SELECT id, name, title, description, created_ms, silent_s FROM project WHERE name = :name;
+SELECT id, name, title, description, created_ms, silent_s, retain_days FROM project WHERE name = :name;
 
 -- name: project_list
 SELECT p.id, p.name, p.title, p.description, p.created_ms, coalesce(m.role, '') AS role,
@@ -15,7 +15,7 @@ SELECT p.id, p.name, p.title, p.description, p.created_ms, coalesce(m.role, '') 
     (SELECT count(r.id) FROM run r WHERE r.project_id = p.id AND r.state = 'running') AS running_count,
     (SELECT max(r.created_ms) FROM run r WHERE r.project_id = p.id) AS last_run_ms,
     (SELECT CAST(coalesce(sum(j.cost_micro), 0) AS INTEGER) FROM job j WHERE j.project_id = p.id) AS cost_micro,
-    p.silent_s
+    p.silent_s, p.retain_days
 FROM project p
 LEFT JOIN member m ON m.project_id = p.id AND m.user_id = :user_id
 WHERE p.name > :after_name AND (:everything = 1 OR m.role IS NOT NULL)
@@ -30,7 +30,12 @@ SELECT
     (SELECT CAST(coalesce(sum(j.cost_micro), 0) AS INTEGER) FROM job j WHERE j.project_id = :project_id) AS cost_micro;
 
 -- name: project_update
-UPDATE project SET title = :title, description = :description, silent_s = :silent_s WHERE id = :id;
+UPDATE project SET title = :title, description = :description, silent_s = :silent_s,
+    retain_days = :retain_days
+WHERE id = :id;
+
+-- name: project_retain_list
+SELECT id, retain_days FROM project WHERE retain_days IS NOT NULL ORDER BY id LIMIT :limit;
 
 -- name: project_delete
 DELETE FROM project WHERE id = :id;

@@ -86,53 +86,84 @@ ORDER BY start_offset LIMIT :limit;
 INSERT INTO run_file (run_id, path, detail) VALUES (:run_id, :path, :detail)
 ON CONFLICT (run_id, path) DO UPDATE SET detail = excluded.detail;
 
+-- Deleting what a run recorded, some rows at a time.
+
 -- name: run_delete_docs
-DELETE FROM run_doc WHERE run_id = :run_id;
+DELETE FROM run_doc WHERE run_id = :run_id AND (kind) IN (
+    SELECT x.kind FROM run_doc x WHERE x.run_id = :run_id ORDER BY x.kind LIMIT :limit);
 
 -- name: run_delete_console
-DELETE FROM run_console WHERE run_id = :run_id;
+DELETE FROM run_console WHERE run_id = :run_id AND (start_offset) IN (
+    SELECT x.start_offset FROM run_console x WHERE x.run_id = :run_id ORDER BY x.start_offset LIMIT :limit);
 
 -- name: run_delete_files
-DELETE FROM run_file WHERE run_id = :run_id;
+DELETE FROM run_file WHERE run_id = :run_id AND (path) IN (
+    SELECT x.path FROM run_file x WHERE x.run_id = :run_id ORDER BY x.path LIMIT :limit);
 
 -- name: run_delete_chunks
-DELETE FROM metric_chunk WHERE run_id = :run_id;
+DELETE FROM metric_chunk WHERE run_id = :run_id AND (metric_id, writer_id, seq) IN (
+    SELECT x.metric_id, x.writer_id, x.seq FROM metric_chunk x WHERE x.run_id = :run_id ORDER BY x.metric_id, x.writer_id, x.seq LIMIT :limit);
 
 -- name: run_delete_levels
-DELETE FROM metric_level WHERE run_id = :run_id;
+DELETE FROM metric_level WHERE run_id = :run_id AND (metric_id, writer_id, level, seq) IN (
+    SELECT x.metric_id, x.writer_id, x.level, x.seq FROM metric_level x WHERE x.run_id = :run_id ORDER BY x.metric_id, x.writer_id, x.level, x.seq LIMIT :limit);
 
 -- name: run_delete_series
-DELETE FROM metric_series WHERE run_id = :run_id;
+DELETE FROM metric_series WHERE run_id = :run_id AND (metric_id, writer_id) IN (
+    SELECT x.metric_id, x.writer_id FROM metric_series x WHERE x.run_id = :run_id ORDER BY x.metric_id, x.writer_id LIMIT :limit);
 
 -- name: run_delete_metrics
-DELETE FROM run_metric WHERE run_id = :run_id;
-
--- name: run_delete_blobs
-DELETE FROM log_blob WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
-
--- name: run_delete_records
-DELETE FROM log_record WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
-
--- name: run_delete_names
-DELETE FROM writer_name WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
-
--- name: run_delete_writer_docs
-DELETE FROM writer_doc WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
-
--- name: run_delete_writer_console
-DELETE FROM writer_console WHERE writer_id IN (SELECT w.id FROM writer w WHERE w.run_id = :run_id);
+DELETE FROM run_metric WHERE run_id = :run_id AND (metric_id) IN (
+    SELECT x.metric_id FROM run_metric x WHERE x.run_id = :run_id ORDER BY x.metric_id LIMIT :limit);
 
 -- name: run_delete_gone
-DELETE FROM writer_gone WHERE run_id = :run_id;
+DELETE FROM writer_gone WHERE run_id = :run_id AND (writer_public_id) IN (
+    SELECT x.writer_public_id FROM writer_gone x WHERE x.run_id = :run_id ORDER BY x.writer_public_id LIMIT :limit);
 
 -- name: run_delete_alerts
-DELETE FROM alert WHERE run_id = :run_id;
+DELETE FROM alert WHERE run_id = :run_id AND (id) IN (
+    SELECT x.id FROM alert x WHERE x.run_id = :run_id ORDER BY x.id LIMIT :limit);
+
+-- name: run_delete_blobs
+DELETE FROM log_blob WHERE (writer_id, start_offset) IN (
+    SELECT x.writer_id, x.start_offset FROM log_blob x JOIN writer w ON w.id = x.writer_id
+    WHERE w.run_id = :run_id ORDER BY x.writer_id, x.start_offset LIMIT :limit);
+
+-- name: run_delete_records
+DELETE FROM log_record WHERE (writer_id, log_offset) IN (
+    SELECT x.writer_id, x.log_offset FROM log_record x JOIN writer w ON w.id = x.writer_id
+    WHERE w.run_id = :run_id ORDER BY x.writer_id, x.log_offset LIMIT :limit);
+
+-- name: run_delete_names
+DELETE FROM writer_name WHERE (writer_id, local_id) IN (
+    SELECT x.writer_id, x.local_id FROM writer_name x JOIN writer w ON w.id = x.writer_id
+    WHERE w.run_id = :run_id ORDER BY x.writer_id, x.local_id LIMIT :limit);
+
+-- name: run_delete_writer_docs
+DELETE FROM writer_doc WHERE (writer_id, kind) IN (
+    SELECT x.writer_id, x.kind FROM writer_doc x JOIN writer w ON w.id = x.writer_id
+    WHERE w.run_id = :run_id ORDER BY x.writer_id, x.kind LIMIT :limit);
+
+-- name: run_delete_writer_console
+DELETE FROM writer_console WHERE (writer_id, start_offset) IN (
+    SELECT x.writer_id, x.start_offset FROM writer_console x JOIN writer w ON w.id = x.writer_id
+    WHERE w.run_id = :run_id ORDER BY x.writer_id, x.start_offset LIMIT :limit);
 
 -- name: run_delete_writers
-DELETE FROM writer WHERE run_id = :run_id;
+DELETE FROM writer WHERE id IN (SELECT x.id FROM writer x WHERE x.run_id = :run_id ORDER BY x.id LIMIT :limit);
 
 -- name: run_delete
 DELETE FROM run WHERE id = :run_id;
+
+-- name: run_trash
+UPDATE run SET project_id = 0, state = 'killed', facts_stale = 0 WHERE id = :run_id;
+
+-- name: run_trash_writers
+UPDATE writer SET fenced = 1, compacted_offset = applied_offset WHERE run_id = :run_id;
+
+-- name: run_trash_next
+-- one row
+SELECT coalesce(min(id), 0) AS id FROM run WHERE project_id = 0;
 
 -- name: run_unknown_count
 -- one row

@@ -120,10 +120,13 @@ enum err_code cmd_projects_set(struct cli *cli, int *ret_exit, struct err *err)
             (void)json_object_set_new(body, texts[i], json_string(cli_text(cli, texts[i])));
     if (cli_number(cli, "silent", -1) >= 0)
         (void)json_object_set_new(body, "silent_s", json_integer(cli_number(cli, "silent", -1)));
+    if (cli_number(cli, "retain-days", -1) >= 0)
+        (void)json_object_set_new(body, "retain_days",
+                                  json_integer(cli_number(cli, "retain-days", -1)));
     if (json_object_size(body) == 0)
         return err_set(err, ERR_INVALID,
-                       "nothing is to be set: give --title, --description or "
-                       "--silent");
+                       "nothing is to be set: give --title, --description, --silent or "
+                       "--retain-days");
     TRY(cli_call(cli, "PATCH", arena_printf(&cli->arena, "/api/v1/projects/%s", name), body,
                  &project, err));
     say(cli, project,

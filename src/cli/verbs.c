@@ -41,6 +41,8 @@ static const struct option_spec project_set_options[] = {
     TEXT("description", "TEXT", "what it is about"),
     NUMBER("silent", "SEC", 0, 2592000,
            "a run is crashed after SEC seconds without a sign of life; 0: as the server has it"),
+    NUMBER("retain-days", "N", 0, 36500,
+           "delete runs that ended N days ago and are not tagged keep; 0: keep all"),
 };
 static const struct option_spec alerts_options[] = {
     SERVER_OPTIONS,

@@ -30,6 +30,7 @@ static enum err_code take_spec(struct http_call *call, bool is_update,
         json_take_i64_opt(&r, "silent_s", 0, SILENT_S_MAX, &ret_spec->silent_s);
         if (ret_spec->silent_s > 0 && ret_spec->silent_s < SILENT_S_MIN)
             json_reader_fail(&r, "silent_s", "is 10 to 2592000 seconds, or 0");
+        json_take_i64_opt(&r, "retain_days", 0, RETAIN_DAYS_MAX, &ret_spec->retain_days);
     }
     return json_reader_end(&r);
 }
@@ -56,7 +57,7 @@ enum err_code http_project_show(struct http_call *call, struct err *err)
 
 enum err_code http_project_update(struct http_call *call, struct err *err)
 {
-    struct project_spec spec = {.silent_s = -1};
+    struct project_spec spec = {.silent_s = -1, .retain_days = -1};
 
     TRY(take_spec(call, true, &spec, err));
     TRY(projects_update(&call->cmd, &call->project, &spec, err));

@@ -198,6 +198,7 @@ void http_render_project(struct json_writer *w, const struct project *p, bool ad
     http_render_number(w, "cost_micro", p->cost_micro);
     http_render_number(w, "silent_s", p->silent_s);
     http_render_bool(w, "silent_is_default", p->silent_is_default);
+    http_render_number(w, "retain_days", p->retain_days);
     json_end_object(w);
 }
 

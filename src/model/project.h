@@ -4,6 +4,7 @@
 #include "model/identity.h"
 
 #define PROJECT_NAME_BYTES_MAX 63
+#define RETAIN_DAYS_MAX        36500
 #define TITLE_BYTES_MAX        200
 #define NOTE_BYTES_MAX         10000
 #define SILENT_S_MIN           10
@@ -19,5 +20,6 @@ struct project {
     int64_t cost_micro;
     int64_t
         silent_s; /* its runs are crashed after so many silent seconds; 0: as the server has it */
+    int64_t retain_days;    /* runs that ended so long ago are deleted; 0: kept */
     bool silent_is_default; /* silent_s is the server's: set where a project is shown */
 };

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "domain/identity/identity.h"
 #include "domain/jobs/jobs.h"
+#include "domain/jobs/jobs_retain.h"
 #include "domain/targets/targets.h"
 #include "gen/http_routes.h"
 #include "http/http_dispatch.h"
@@ -19,6 +20,7 @@
 #include "sys/clock.h"
 
 #define TICK_MS          1000
+#define RETAIN_MS        3600000
 #define SCHEDULE_MS      5000
 #define SCHEDULE_SOON_MS 50
 #define RUNS_MAX         3 /* of one command, each after a lost race */
@@ -33,7 +35,7 @@ struct slot {
 
 struct batch {
     struct server *server;
-    struct slot slots[COMMAND_BATCH_MAX + 2]; /* and the tick, and the scheduler */
+    struct slot slots[COMMAND_BATCH_MAX + 3]; /* and our own: tick, retention, scheduler */
     size_t count;
     enum err_code commit;
     struct err commit_err;
@@ -108,6 +110,19 @@ static struct slot *add(struct batch *batch, struct work *work)
         (slot->is_call ? work->call->cmd.wake_scheduler : slot->cmd.wake_scheduler))
         batch->server->schedule_wanted = true;
     return slot;
+}
+
+/* A command of its own: should it fail, the other regular work goes on. */
+static enum err_code retain(void *ctx, struct cmd *cmd, struct err *err)
+{
+    struct server *server = ctx;
+    bool more = false;
+
+    server->retain_due_ms = cmd->mono_ms + RETAIN_MS;
+    TRY(jobs_retain(cmd, &more, err));
+    if (more)
+        server->retain_due_ms = cmd->mono_ms;
+    return OK;
 }
 
 static enum err_code tick(void *ctx, struct cmd *cmd, struct err *err)
@@ -281,6 +296,7 @@ static enum err_code tell(struct batch *batch, bool ticked, struct err *err)
 
 static void run_batch(struct server *server, struct batch *batch, void **items, size_t count)
 {
+    struct work retaining = {.run = retain, .ctx = server};
     struct work ticking = {.run = tick, .ctx = server},
                 scheduling = {.run = schedule, .ctx = server};
     bool ticked;
@@ -295,6 +311,8 @@ static void run_batch(struct server *server, struct batch *batch, void **items, 
     if (ticked) {
         server->tick_due_ms = now + TICK_MS;
         add_own(batch, &ticking, "tick");
+        if (server->fence != 0 && now >= server->retain_due_ms)
+            add_own(batch, &retaining, "retain");
     }
     if (now >= server->schedule_due_ms ||
         (server->schedule_wanted &&

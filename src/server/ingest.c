@@ -7,8 +7,10 @@
 #include "base/mem.h"
 #include "domain/metrics/metrics.h"
 #include "domain/runs/attributes.h"
+#include "domain/runs/runs.h"
 #include "server/server_impl.h"
 #include "store/store_log.h"
+#include "store/store_run.h"
 #include "sys/clock.h"
 
 #define IDLE_MS           500
@@ -118,6 +120,27 @@ static enum err_code index_runs(void *ctx, struct cmd *cmd, struct err *err)
     return attributes_catch_up(cmd, ctx, err);
 }
 
+static enum err_code purge_runs(void *ctx, struct cmd *cmd, struct err *err)
+{
+    return runs_purge(cmd, ctx, err);
+}
+
+/* Frees the space of deleted runs, a slice a command, while nothing else is to be done here.
+ * *more: an earlier turn has left something. */
+static void purge_some(struct server *server, struct store *store, struct queue *queue, bool *more)
+{
+    struct err err;
+    run_id next = {0};
+
+    if (!*more && store_run_trash_next(store, &next, &err) == OK)
+        *more = next.v != 0;
+    while (*more && queue_len(queue) == 0 && !server->stopping)
+        if (server_command(server, purge_runs, more, &err) != OK) {
+            log_error("runs.purge", "error", err.text);
+            return;
+        }
+}
+
 /* Runs that an older version left without values for the runs table; a few at a time, so that
  * commands get through between. *more becomes false when there are none: new ones come indexed. */
 static void index_some(struct server *server, struct queue *queue, bool *more)
@@ -163,7 +186,7 @@ void server__ingest_run(void *ctx)
     size_t index = self->index;
     int64_t catch_up_ms = 0;
     bool busy = false; /* compacting */
-    bool unindexed = true;
+    bool unindexed = true, unpurged = true;
     struct err err;
 
     mem_free(self);
@@ -186,6 +209,8 @@ void server__ingest_run(void *ctx)
             busy = compact_some(server, &store, index);
         if (index == 0)
             index_some(server, queue, &unindexed);
+        if (index == INGEST_COUNT - 1)
+            purge_some(server, &store, queue, &unpurged);
     }
     for (writer_id *id; (id = queue_pop(queue, 0));)
         mem_free(id);

@@ -66,7 +66,7 @@ struct server {
     struct parked *parked;    /* the command thread's */
     struct hub *hub;          /* the command thread's */
     struct watchers *watchers;
-    int64_t tick_due_ms, schedule_due_ms;
+    int64_t tick_due_ms, schedule_due_ms, retain_due_ms;
     bool schedule_wanted;
     _Atomic bool stopping;
     _Atomic bool no_more_commands; /* set when all who give commands have ended */

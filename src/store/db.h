@@ -87,6 +87,9 @@ struct db_driver {
     enum err_code (*checkpoint)(struct db *db, struct err *err);
     enum err_code (*schema_get)(struct db *db, int *ret_number, struct err *err);
     enum err_code (*schema_set)(struct db *db, int number, struct err *err);
+    /* Gives back up to `pages` of the space that deleting left; *ret_more: there is more. NULL: the
+     * database does so by itself. In a transaction. */
+    enum err_code (*trim)(struct db *db, int pages, bool *ret_more, struct err *err);
     /* NULL where the database has its own tools. copy: all of one moment into a new file, while
      * others write. integrity: calls `fault` with one line a fault. */
     enum err_code (*copy)(struct db *db, const char *path, struct err *err);

@@ -13,6 +13,7 @@
 #define PAGE_CACHE_KIB  8192
 #define BUSY_TIMEOUT_MS 5000
 #define WAL_PAGES_MAX   2000 /* checkpoint beyond */
+#define FREE_PAGES_KEPT 256  /* for what comes next */
 
 struct db_rows {
     sqlite3_stmt *stmt;
@@ -155,12 +156,12 @@ static enum err_code sqlite_checkpoint(struct db *db, struct err *err)
     return OK;
 }
 
-static enum err_code sqlite_schema_get(struct db *db, int *ret_number, struct err *err)
+static enum err_code pragma_number(struct sqlite *s, const char *pragma, int *ret_number,
+                                   struct err *err)
 {
-    struct sqlite *s = of(db);
     sqlite3_stmt *stmt = NULL;
 
-    if (sqlite3_prepare_v2(s->handle, "PRAGMA user_version", -1, &stmt, NULL) != SQLITE_OK ||
+    if (sqlite3_prepare_v2(s->handle, pragma, -1, &stmt, NULL) != SQLITE_OK ||
         sqlite3_step(stmt) != SQLITE_ROW) {
         enum err_code code = failed(s, "database", err);
         sqlite3_finalize(stmt);
@@ -168,6 +169,23 @@ static enum err_code sqlite_schema_get(struct db *db, int *ret_number, struct er
     }
     *ret_number = sqlite3_column_int(stmt, 0);
     sqlite3_finalize(stmt);
+    return OK;
+}
+
+static enum err_code sqlite_schema_get(struct db *db, int *ret_number, struct err *err)
+{
+    return pragma_number(of(db), "PRAGMA user_version", ret_number, err);
+}
+
+static enum err_code sqlite_trim(struct db *db, int pages, bool *ret_more, struct err *err)
+{
+    char sql[64];
+    int left = 0;
+
+    snprintf(sql, sizeof sql, "PRAGMA incremental_vacuum(%d)", pages);
+    TRY(sqlite_script(db, sql, err));
+    TRY(pragma_number(of(db), "PRAGMA freelist_count", &left, err));
+    *ret_more = left > FREE_PAGES_KEPT;
     return OK;
 }
 
@@ -355,6 +373,7 @@ const struct db_driver db_sqlite = {
     .checkpoint = sqlite_checkpoint,
     .schema_get = sqlite_schema_get,
     .schema_set = sqlite_schema_set,
+    .trim = sqlite_trim,
     .copy = sqlite_copy,
     .integrity = sqlite_integrity,
     .start = sqlite_start,

@@ -3,6 +3,8 @@
 
 #include "store/db.h"
 
+#define TRIM_PAGES 256
+
 int store_schema_newest(void)
 {
     return sql_migrations[sql_migration_count - 1].number;
@@ -126,6 +128,13 @@ enum err_code store_savepoint_keep(struct store *store, struct err *err)
 void store_savepoint_undo(struct store *store)
 {
     store->db->driver->savepoint_undo(store->db);
+}
+
+enum err_code store_trim(struct store *store, bool *ret_more, struct err *err)
+{
+    *ret_more = false;
+    return store->db->driver->trim ? store->db->driver->trim(store->db, TRIM_PAGES, ret_more, err)
+                                   : OK;
 }
 
 enum err_code store_checkpoint(struct store *store, struct err *err)

@@ -41,6 +41,8 @@ MUST_CHECK enum err_code store_savepoint(struct store *store, struct err *err);
 MUST_CHECK enum err_code store_savepoint_keep(struct store *store, struct err *err);
 void store_savepoint_undo(struct store *store);
 MUST_CHECK enum err_code store_checkpoint(struct store *store, struct err *err);
+/* Gives some of the space that deleting left back to the file system; *ret_more: call again. */
+MUST_CHECK enum err_code store_trim(struct store *store, bool *ret_more, struct err *err);
 int store_schema_newest(void);
 
 /* What went wrong with the database itself since the last begin or savepoint: connection or disk.

@@ -3,6 +3,8 @@
 
 #include "store/db.h"
 
+#define RETAINING_MAX 10000
+
 enum err_code store_project_insert(struct store *store, struct project *p, struct err *err)
 {
     return db__insert(store->db, SQL_PROJECT_INSERT,
@@ -24,7 +26,7 @@ static void project_read(const struct db_result *r, struct arena *arena, struct 
     };
 }
 
-static int64_t silent_read(const struct db_result *r, int column)
+static int64_t zero_or(const struct db_result *r, int column)
 {
     return db__null(r, column) ? 0 : db__i64(r, column);
 }
@@ -40,7 +42,8 @@ enum err_code store_project_get(struct store *store, struct str name, struct are
     if (!row)
         return err_set(err, ERR_NOT_FOUND, "project \"%.*s\" not found", STR_ARG(name));
     project_read(&r, arena, ret_project);
-    ret_project->silent_s = silent_read(&r, 5);
+    ret_project->silent_s = zero_or(&r, 5);
+    ret_project->retain_days = zero_or(&r, 6);
     return OK;
 }
 
@@ -81,7 +84,8 @@ enum err_code store_project_list(struct store *store, user_id user, bool everyth
         p->running_count = db__i64(&r, 7);
         p->last_run = db__time(&r, 8);
         p->cost_micro = db__i64(&r, 9);
-        p->silent_s = silent_read(&r, 10);
+        p->silent_s = zero_or(&r, 10);
+        p->retain_days = zero_or(&r, 11);
     }
     *ret_projects = projects;
     *ret_count = count;
@@ -92,8 +96,27 @@ enum err_code store_project_update(struct store *store, const struct project *p,
 {
     return db__run(store->db, SQL_PROJECT_UPDATE,
                    ARGS(ARG_I64("id", p->id.v), ARG_TEXT("title", p->title),
-                        ARG_TEXT("description", p->description), ARG_REF("silent_s", p->silent_s)),
+                        ARG_TEXT("description", p->description), ARG_REF("silent_s", p->silent_s),
+                        ARG_REF("retain_days", p->retain_days)),
                    NULL, err);
+}
+
+enum err_code store_project_retaining(struct store *store, struct arena *arena,
+                                      struct project **ret_projects, size_t *ret_count,
+                                      struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    struct project *projects = arena_array(arena, RETAINING_MAX, sizeof *projects);
+    size_t count = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_PROJECT_RETAIN_LIST, ARGS(ARG_I64("limit", RETAINING_MAX)), &r,
+                  err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+        projects[count++] = (struct project){.id = {db__i64(&r, 0)}, .retain_days = db__i64(&r, 1)};
+    *ret_projects = projects;
+    *ret_count = count;
+    return OK;
 }
 
 enum err_code store_project_delete(struct store *store, project_id id, struct err *err)

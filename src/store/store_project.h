@@ -20,6 +20,10 @@ MUST_CHECK enum err_code store_project_list(struct store *store, user_id user, b
 MUST_CHECK enum err_code store_project_update(struct store *store, const struct project *project,
                                               struct err *err);
 /* With members and metric names; the caller has made sure that no run is left. */
+/* Id and retain_days of the projects that delete old runs. */
+MUST_CHECK enum err_code store_project_retaining(struct store *store, struct arena *arena,
+                                                 struct project **ret_projects, size_t *ret_count,
+                                                 struct err *err);
 MUST_CHECK enum err_code store_project_delete(struct store *store, project_id id, struct err *err);
 
 /* ROLE_NONE when the user is no member. */

@@ -186,20 +186,41 @@ enum err_code store_run_seen_all(struct store *store, time_ms now, struct err *e
     return db__run(store->db, SQL_RUN_SEEN_ALL, ARGS(ARG_I64("now_ms", now)), NULL, err);
 }
 
-enum err_code store_run_delete(struct store *store, run_id id, struct err *err)
+enum err_code store_run_trash(struct store *store, run_id id, struct err *err)
+{
+    TRY(db__run(store->db, SQL_RUN_DELETE_ALERTS,
+                ARGS(ARG_I64("run_id", id.v), ARG_I64("limit", INT64_MAX)), NULL, err));
+    TRY(db__run(store->db, SQL_RUN_TRASH_WRITERS, ARGS(ARG_I64("run_id", id.v)), NULL, err));
+    return db__run(store->db, SQL_RUN_TRASH, ARGS(ARG_I64("run_id", id.v)), NULL, err);
+}
+
+enum err_code store_run_trash_next(struct store *store, run_id *ret_id, struct err *err)
+{
+    return db__number(store->db, SQL_RUN_TRASH_NEXT, NO_ARGS, &ret_id->v, err);
+}
+
+enum err_code store_run_purge(struct store *store, run_id id, int64_t rows_max, bool *ret_gone,
+                              struct err *err)
 {
     static const enum sql_id parts[] = {
-        SQL_RUN_DELETE_DOCS,    SQL_RUN_DELETE_CONSOLE,     SQL_RUN_DELETE_FILES,
-        SQL_RUN_DELETE_CHUNKS,  SQL_RUN_DELETE_LEVELS,      SQL_RUN_DELETE_SERIES,
-        SQL_RUN_DELETE_METRICS, SQL_RUN_DELETE_BLOBS,       SQL_RUN_DELETE_RECORDS,
-        SQL_RUN_DELETE_NAMES,   SQL_RUN_DELETE_WRITER_DOCS, SQL_RUN_DELETE_WRITER_CONSOLE,
-        SQL_RUN_DELETE_GONE,    SQL_RUN_DELETE_ALERTS,      SQL_RUN_DELETE_WRITERS,
-        SQL_RUN_DELETE,
+        SQL_RUN_DELETE_CHUNKS,      SQL_RUN_DELETE_LEVELS,         SQL_RUN_DELETE_SERIES,
+        SQL_RUN_DELETE_METRICS,     SQL_RUN_DELETE_BLOBS,          SQL_RUN_DELETE_RECORDS,
+        SQL_RUN_DELETE_NAMES,       SQL_RUN_DELETE_CONSOLE,        SQL_RUN_DELETE_FILES,
+        SQL_RUN_DELETE_WRITER_DOCS, SQL_RUN_DELETE_WRITER_CONSOLE, SQL_RUN_DELETE_GONE,
+        SQL_RUN_DELETE_ALERTS,      SQL_RUN_DELETE_DOCS,           SQL_RUN_DELETE_WRITERS,
     };
 
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-        TRY(db__run(store->db, parts[i], ARGS(ARG_I64("run_id", id.v)), NULL, err));
-    return OK;
+    *ret_gone = false;
+    for (size_t i = 0; i < ARRAY_LEN(parts) && rows_max > 0; i++) {
+        int64_t rows = 0;
+        TRY(db__run(store->db, parts[i], ARGS(ARG_I64("run_id", id.v), ARG_I64("limit", rows_max)),
+                    &rows, err));
+        rows_max -= rows;
+    }
+    if (rows_max <= 0)
+        return OK;
+    *ret_gone = true;
+    return db__run(store->db, SQL_RUN_DELETE, ARGS(ARG_I64("run_id", id.v)), NULL, err);
 }
 
 enum err_code store_run_unknown_count(struct store *store, run_id id, int64_t *ret_count,

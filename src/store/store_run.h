@@ -34,8 +34,14 @@ MUST_CHECK enum err_code store_run_facts_stale_list(struct store *store, int lim
                                                     size_t *ret_count, struct err *err);
 /* A server that starts gives everybody a full term. */
 MUST_CHECK enum err_code store_run_seen_all(struct store *store, time_ms now, struct err *err);
-/* The run and all it recorded, without its job. */
-MUST_CHECK enum err_code store_run_delete(struct store *store, run_id id, struct err *err);
+/* Takes the run out of its project: nobody finds it any more but by id, with an empty name of a
+ * project. Its values for the runs table and its job are the caller's. */
+MUST_CHECK enum err_code store_run_trash(struct store *store, run_id id, struct err *err);
+/* A run that is to be purged; 0 when there is none. */
+MUST_CHECK enum err_code store_run_trash_next(struct store *store, run_id *ret_id, struct err *err);
+/* Deletes up to `rows_max` rows of what it recorded, at last the run itself. */
+MUST_CHECK enum err_code store_run_purge(struct store *store, run_id id, int64_t rows_max,
+                                         bool *ret_gone, struct err *err);
 MUST_CHECK enum err_code store_run_unknown_count(struct store *store, run_id id, int64_t *ret_count,
                                                  struct err *err);
 

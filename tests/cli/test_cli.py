@@ -341,6 +341,12 @@ def test_runs_are_filtered_sorted_and_shown_with_columns(cli: Cli, server: Serve
     )
 
 
+def test_a_project_is_changed(cli: Cli, server: Server) -> None:
+    cli.ok("projects", "set", "demo", "--title", "Demo", "--retain-days", "90")
+    shown = server.ok("GET", "/api/v1/projects/demo")
+    assert (shown["title"], shown["retain_days"]) == ("Demo", 90)
+
+
 def ended_run(cli: Cli) -> Any:
     runs = cli.json("runs", "--project", "demo")
     return runs[0] if runs and runs[0]["state"] == "failed" else None

@@ -384,7 +384,10 @@ export interface paths {
         get: operations["run_show"];
         put?: never;
         post?: never;
-        /** Delete a run and all it recorded */
+        /**
+         * Delete a run and all it recorded
+         * @description It is gone from lists at once; what it recorded is deleted in the background. Meanwhile requests for it answer 410 `gone`, then 404.
+         */
         delete: operations["run_delete"];
         options?: never;
         head?: never;
@@ -1021,6 +1024,8 @@ export interface components {
             silent_s: number;
             /** @description That is the server's own number: the project has none */
             silent_is_default: boolean;
+            /** @description Runs that ended so many days ago are deleted unless they are tagged keep; 0: all are kept */
+            retain_days: number;
         };
         ProjectCreate: {
             /** @description Empty: the name is shown */
@@ -1033,6 +1038,8 @@ export interface components {
             description?: string;
             /** @description 10 to 2592000 seconds, or 0: as the server has it */
             silent_s?: number;
+            /** @description Delete runs that ended so many days ago and are not tagged keep; 0: keep all */
+            retain_days?: number;
         };
         Member: {
             login: components["schemas"]["Login"];

@@ -310,6 +310,8 @@ enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_ba
     if (w.applied_offset != b->from)
         return err_set(err, ERR_CONFLICT, "the log was applied meanwhile");
     TRY(store_run_by_id(cmd->store, w.run, cmd->arena, &run, err));
+    if (run.project_name.len == 0)
+        return err_set(err, ERR_NOT_FOUND, "run %s was deleted", run.public_id.text);
     TRY(apply_writer(cmd, &w, b, err));
     TRY(apply_docs(cmd, &run, &w, b, err));
     TRY(apply_metrics(cmd, &run, &w, b, err));

@@ -107,6 +107,8 @@ enum err_code projects_update(struct cmd *cmd, struct project *project,
         project->description = spec->description;
     if (spec->silent_s >= 0)
         project->silent_s = spec->silent_s;
+    if (spec->retain_days >= 0)
+        project->retain_days = spec->retain_days;
     TRY(store_project_update(cmd->store, project, err));
     TRY(audit_add(cmd, project->name, STR("project changed"), err));
     return projects_show(cmd, project, err);

@@ -13,6 +13,7 @@
 #define SUMMARY_METRICS_MAX 200
 #define SWEEP_RUNS_MAX      100
 #define WRITERS_A_RUN_MAX   10000
+#define PURGE_ROWS          400
 #define DOC_BYTES_MAX       (16u * 1024 * 1024)
 
 static struct str or_empty(struct str s, const char *otherwise)
@@ -27,6 +28,9 @@ enum err_code runs_create(struct cmd *cmd, project_id project, struct str projec
     struct run run;
 
     if (store_run_get(cmd->store, &spec->id, cmd->arena, &run, NULL) == OK) {
+        if (run.project_name.len == 0)
+            return err_set(err, ERR_CONFLICT, "run %s is being deleted; its id is free soon",
+                           spec->id.text);
         if (run.project.v != project.v || memcmp(run.create_hash, spec->hash, HASH_BYTES) != 0)
             return err_set(err, ERR_CONFLICT, "run %s exists already, made with another body",
                            spec->id.text);
@@ -67,6 +71,8 @@ enum err_code runs_require(struct cmd *cmd, const struct id *id, enum role need,
     struct run run;
 
     TRY(store_run_get(cmd->store, id, cmd->arena, &run, err));
+    if (run.project_name.len == 0)
+        return err_set(err, ERR_GONE, "run %s was deleted", id->text);
     if (!(fenced_ok && cmd->who->attempt_fenced && cmd->who->run.v == run.id.v))
         TRY(projects_require_for(cmd, run.project, need, "run", id->text, err));
     *ret_run = run;
@@ -188,10 +194,22 @@ enum err_code runs_update(struct cmd *cmd, struct run *run, const struct run_spe
 enum err_code runs_delete(struct cmd *cmd, const struct run *run, struct err *err)
 {
     TRY(attributes_delete(cmd, run->id, err));
-    TRY(store_run_delete(cmd->store, run->id, err));
+    TRY(store_run_trash(cmd->store, run->id, err));
     cmd_notice(cmd, NOTICE_RUN, run->project, run->project_name, &run->public_id);
     return audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", run->public_id.text)),
                      STR("run deleted"), err);
+}
+
+enum err_code runs_purge(struct cmd *cmd, bool *ret_more, struct err *err)
+{
+    run_id id = {0};
+    bool gone = false;
+
+    TRY(store_run_trash_next(cmd->store, &id, err));
+    if (id.v == 0)
+        return store_trim(cmd->store, ret_more, err);
+    *ret_more = true;
+    return store_run_purge(cmd->store, id, PURGE_ROWS, &gone, err);
 }
 
 /* One text after the other: the bytes of `range` that lie in a text of `bytes` at `*at`. */

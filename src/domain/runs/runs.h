@@ -32,8 +32,12 @@ MUST_CHECK enum err_code runs_update(struct cmd *cmd, struct run *run, const str
  * no more. Part of runs_update. */
 MUST_CHECK enum err_code runs_base_edit(struct cmd *cmd, const struct run *run,
                                         const struct run_spec *spec, struct err *err);
-/* The run and all it recorded. Its job, if any, is deleted by jobs_delete_of_run first. */
+/* Gone for everybody at once; runs_purge frees the space. Its job, if any, is deleted by
+ * jobs_delete_of_run first. */
 MUST_CHECK enum err_code runs_delete(struct cmd *cmd, const struct run *run, struct err *err);
+/* A slice of the work that deleted runs leave; *ret_more: call again. A kill between slices loses
+ * nothing: the next start goes on. */
+MUST_CHECK enum err_code runs_purge(struct cmd *cmd, bool *ret_more, struct err *err);
 
 /* Config and summary with the last value of each metric that the summary does not name itself. */
 MUST_CHECK enum err_code runs_load_docs(struct cmd *cmd, struct run *run, struct err *err);

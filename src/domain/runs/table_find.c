@@ -7,6 +7,7 @@
 
 #include "base/near.h"
 #include "store/store_metric.h"
+#include "store/store_run.h"
 
 #include <math.h>
 
@@ -22,6 +23,8 @@ enum err_code table__search_begin(struct table_search *s, struct cmd *cmd, proje
         .cmd = cmd, .project = project, .low = low.v, .high = high.v, .warnings = warnings};
     if (s->high == 0)
         s->high = s->low - 1;
+    TRY(store_run_trash_next(cmd->store, &low, err));
+    s->trash = low.v != 0;
     return OK;
 }
 
@@ -536,6 +539,7 @@ enum err_code table__find(struct table_search *s, const struct table_find *find,
                           struct run_set *ret_set, bool *ret_found, struct err *err)
 {
     CLEANUP(filter_release) struct filter filter = {0};
+    const struct run_set *all;
 
     *ret_found = false;
     TRY(filter_parse(find->filter, s->cmd->now, s->cmd->arena, &filter, err));
@@ -543,5 +547,14 @@ enum err_code table__find(struct table_search *s, const struct table_find *find,
         TRY(run_program(s, &filter, ret_set, err));
         *ret_found = true;
     }
-    return find_plain(s, find, ret_set, ret_found, err);
+    TRY(find_plain(s, find, ret_set, ret_found, err));
+    if (s->trash) {
+        TRY(table__all(s, &all, err));
+        if (*ret_found)
+            run_set_and(ret_set, all);
+        else
+            *ret_set = run_set_copy(s->cmd->arena, all);
+        *ret_found = true;
+    }
+    return OK;
 }

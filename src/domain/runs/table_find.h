@@ -19,6 +19,7 @@ struct table_search {
     project_id project;
     struct run_set all; /* of the project; words NULL: not asked for yet */
     int64_t low, high;  /* ids of its runs */
+    bool trash;         /* deleted runs are not gone yet: metrics still name them */
     struct live_run *live;
     size_t live_count;
     bool live_known;

@@ -118,5 +118,7 @@ int main(void)
         cmocka_unit_test(an_expression_that_explodes_is_refused),
         cmocka_unit_test(costly_searches_are_counted),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("regex", tests, NULL, NULL);
 }

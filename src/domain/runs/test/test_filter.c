@@ -227,5 +227,7 @@ int main(void)
         cmocka_unit_test(faults_point_at_their_column),
         cmocka_unit_test(length_depth_and_terms_have_limits),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("filter", tests, NULL, NULL);
 }

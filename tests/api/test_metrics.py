@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from support import BUILD, Log, Server, make_id, wait_for
+from support import BUILD, ROOT, Log, Server, make_id, wait_for
 
 Point = tuple[int, int, float]  # step, time, value
 
@@ -432,3 +432,20 @@ def test_names_beyond_the_limit_are_kept_and_break_nothing(server: Server) -> No
     server.upload(run, log)
     assert names_of(server, run) == ["loss"]
     assert server.ok("GET", f"/api/v1/runs/{run}")["unknown_records"] == 2
+
+
+def test_the_script_of_the_page_about_metrics_works_as_written(server: Server) -> None:
+    server.ok("PUT", "/api/v1/projects/demo", {})
+    for lr in (0.1, 0.1, 0.01):
+        run, log = make_run(server, optimizer={"lr": lr}), Log()
+        for step in range(250):
+            log.row(step, {"loss": 1 / (step + 1), "examples": 32.0 * step})
+        server.upload(run, log)
+    page = (ROOT / "docs/metrics.md").read_text()
+    script = page.split("```python\n")[1].split("```")[0]
+    env = {**os.environ, "EUVYRA_SERVER": server.url, "EUVYRA_API_KEY": server.key}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("250 points, least 0.004") == 3
+    assert "lr 0.1 of 2 runs" in done.stdout and "lr 0.01 of 1 runs" in done.stdout
+    assert "250 points, the first (0, 1)" in done.stdout

@@ -38,6 +38,7 @@ __all__ = [
     "InvalidError",
     "NotFoundError",
     "TooLargeError",
+    "export",
     "init",
 ]
 
@@ -113,3 +114,31 @@ def init(
         world_size=world_size,
         console=console,
     )
+
+
+def export(
+    dir: str,
+    run: str | None = None,
+    project: str | None = None,
+    filter: str | None = None,
+    format: str = "csv",
+    server: str | None = None,
+) -> Sequence[str]:
+    """Writes runs of a server as tables and returns their ids.
+
+    dir: gets `runs.csv`, a row a run with its configuration and summary flattened ("config.optim.lr"),
+        and `metrics/RUN.csv` with the columns metric, step, time_ms and value: every point, in the
+        order in which it was logged.
+    run, project: which: one run, or those of a project, of which `filter` takes some
+        ("config.lr < 0.01 and tags = keep"; docs/filtering.md).
+    format: "csv", or "parquet", which needs pyarrow: pip install "euvyra[parquet]".
+    server: its address, else EUVYRA_SERVER; the key comes from EUVYRA_API_KEY_FILE or EUVYRA_API_KEY.
+
+        euvyra.export("tables", project="demo", filter="state = finished", format="parquet")
+
+    Raises NotFoundError, InvalidError (with the column of a fault in the filter) and Error when the server
+    does not answer.
+    """
+    from ._export import export as write
+
+    return write(dir, run, project, filter, format, server)

@@ -11,7 +11,7 @@
 #define AWAY_MS_MAX    3600000
 #define AWAY_WAIT_US   1000000
 
-static enum err_code connect_client(struct cli *cli, struct err *err)
+enum err_code cli_connect(struct cli *cli, struct err *err)
 {
     struct http_client_options options = {
         .base_url = cli->server,
@@ -31,7 +31,7 @@ enum err_code cli_call(struct cli *cli, const char *method, const char *path, co
     CLEANUP(json_release) json_t *answer = NULL;
     struct json_writer w;
 
-    TRY(connect_client(cli, err));
+    TRY(cli_connect(cli, err));
     buf_init(&text, BODY_BYTES_MAX);
     if (body) {
         json_writer_init(&w, &text);

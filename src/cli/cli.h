@@ -82,6 +82,8 @@ MUST_CHECK enum err_code cli_config_save(struct cli *cli, const char *server, co
 MUST_CHECK enum err_code cli_project(const struct cli *cli, const char **ret_project,
                                      struct err *err);
 
+/* Makes cli->client, for those who do more than cli_call. */
+MUST_CHECK enum err_code cli_connect(struct cli *cli, struct err *err);
 /* One call of the API. The path is made by arena_printf; ids and names in it are checked by
  * cli_path_part first. *ret_json (may be NULL) lives in the caller: json_release. */
 MUST_CHECK enum err_code cli_call(struct cli *cli, const char *method, const char *path,
@@ -142,6 +144,8 @@ enum err_code cmd_runs(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_run(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_stop(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_alerts(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_export(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_import(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_exec(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_sync(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_version(struct cli *cli, int *ret_exit, struct err *err);

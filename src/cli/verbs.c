@@ -100,6 +100,16 @@ static const struct option_spec runs_options[] = {
     TEXT("columns", "KEYS", "also show these keys, with commas between"),
     NUMBER("limit", "N", 1, 10000, "at most so many; default 50"),
 };
+static const struct option_spec export_options[] = {
+    TEXT("server", "URL", "the server; else EUVYRA_SERVER, else the one of euvyra login"),
+    PROJECT_OPTION,
+    TEXT("filter", "FILTER", "of the project only the runs that it finds"),
+};
+static const struct option_spec import_options[] = {
+    TEXT("server", "URL", "the server; else EUVYRA_SERVER, else the one of euvyra login"),
+    PROJECT_OPTION,
+    FLAG("new-ids", "give the runs ids of their own, as copies"),
+};
 static const struct option_spec exec_options[] = {
     TEXT("server", "URL", "the server"),
     PROJECT_OPTION,
@@ -146,6 +156,13 @@ const struct verb cli_verbs[] = {
          plain_options, 1, 1, true, false, cmd_stop),
     VERB("alerts", "", "list what runs told people, newest first", NULL, alerts_options, 0, 0, true,
          false, cmd_alerts),
+    VERB("export", "[RUN] DIR", "save a run, or all runs of a project, with all they recorded",
+         "Without RUN the whole project. Files that are there are left alone, so an export that "
+         "broke off goes on. docs/export.md describes the files.",
+         export_options, 1, 2, true, false, cmd_export),
+    VERB("import", "DIR", "restore exported runs into a project",
+         "The runs are as they were, under the same ids. An import that broke off goes on.",
+         import_options, 1, 1, true, false, cmd_import),
     VERB("exec", "-- COMMAND...", "run a command here and record it as a run",
          "Console text, exit code, signal and system load are recorded, with or without the SDK "
          "inside. The exit code of the command becomes ours, or 125 when euvyra itself failed.",

@@ -27,16 +27,18 @@ MUST_CHECK enum err_code store_run_silent(struct store *store, time_ms now, int6
  * or what counts changed. */
 MUST_CHECK enum err_code store_run_facts_stale(struct store *store, run_id run, bool stale,
                                                struct err *err);
-/* The same, and whether a part of its points does not count from now on. */
-MUST_CHECK enum err_code store_run_facts_cut(struct store *store, run_id run, bool cut,
-                                             struct err *err);
-/* The same for all runs that inherit steps above `above_step` from `parent`. */
+/* The same for all runs that branch from `parent`. */
 MUST_CHECK enum err_code store_run_facts_stale_below(struct store *store, const struct id *parent,
-                                                     int64_t above_step, struct err *err);
+                                                     struct err *err);
 MUST_CHECK enum err_code store_run_facts_stale_list(struct store *store, int limit, run_id *ret_ids,
                                                     size_t *ret_count, struct err *err);
 /* A server that starts gives everybody a full term. */
 MUST_CHECK enum err_code store_run_seen_all(struct store *store, time_ms now, struct err *err);
+/* Lines of an import that are written; -1: none is under way. */
+MUST_CHECK enum err_code store_run_import_get(struct store *store, run_id id, int64_t *ret_line,
+                                              struct err *err);
+MUST_CHECK enum err_code store_run_import_set(struct store *store, run_id id, int64_t line,
+                                              struct err *err);
 /* Takes the run out of its project: nobody finds it any more but by id, with an empty name of a
  * project. Its values for the runs table and its job are the caller's. */
 MUST_CHECK enum err_code store_run_trash(struct store *store, run_id id, struct err *err);

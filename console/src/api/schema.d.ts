@@ -395,6 +395,48 @@ export interface paths {
         patch: operations["run_update"];
         trace?: never;
     };
+    "/api/v1/runs/{run}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Everything a run recorded, as lines of JSON, part by part
+         * @description docs/export.md has the format. The last line of a part is `{"t":"more","cursor":...}` or, at the end, `{"t":"end"}`. 409 when
+         *     something was written to the run since the first part.
+         */
+        get: operations["run_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/runs/{run}/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore an exported run, part by part
+         * @description The lines of an export, without those of kind `more`, in parts of whole lines; `line` counts those in the parts before. The part
+         *     with `{"t":"end"}` finishes it. 416 says in the header `Euvyra-Offset` with which line to go on; 409: there is such a run.
+         */
+        post: operations["run_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/writers": {
         parameters: {
             query?: never;
@@ -1205,13 +1247,6 @@ export interface components {
             buckets?: number;
             /** @description Dotted path of a configuration value, such as optimizer.lr; not with x: metric */
             group_by?: string;
-            /**
-             * @description One series for each rank (or host) instead of one a run; not with group_by; at most 10000 series
-             * @enum {string}
-             */
-            by?: "rank" | "host";
-            /** @description Also the steps that were set aside when a run was taken up at an earlier step, as series of their own */
-            hidden?: boolean;
             /** @description For each run the version an earlier answer gave: runs that have nothing new are left out */
             since?: number[];
             /**
@@ -1223,12 +1258,6 @@ export interface components {
         MetricSeries: {
             run: string;
             metric: string;
-            /** @description With by: rank; null: processes without a rank */
-            rank?: number | null;
-            /** @description With by: host */
-            host?: string;
-            /** @description True: steps that were set aside */
-            hidden?: boolean;
             count: components["schemas"]["Count"];
             /** @description How many points are NaN or infinite */
             not_finite?: number;
@@ -1524,6 +1553,10 @@ export interface components {
             columns?: string[];
             /** @description What is no error and may be a slip: keys that no run has */
             warnings?: string[];
+        };
+        Imported: {
+            line: components["schemas"]["Count"];
+            done: boolean;
         };
         RunGroups: {
             by: string[];
@@ -2352,6 +2385,63 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    run_export: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the page before */
+                cursor?: components["parameters"]["cursor"];
+            };
+            header?: never;
+            path: {
+                run: components["parameters"]["run"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Lines */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    run_import: {
+        parameters: {
+            query?: {
+                line?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+                run: components["parameters"]["run"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Imported */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
                 };
             };
             default: components["responses"]["Error"];

@@ -246,7 +246,7 @@ enum err_code attributes_delete(struct cmd *cmd, run_id run, struct err *err)
     return OK;
 }
 
-static enum err_code index_one(struct cmd *cmd, run_id id, struct err *err)
+enum err_code attributes_index(struct cmd *cmd, run_id id, struct err *err)
 {
     struct run run;
 
@@ -269,7 +269,7 @@ enum err_code attributes_catch_up(struct cmd *cmd, bool *ret_more, struct err *e
 
     TRY(store_run_unindexed(cmd->store, RUN_INDEX_VERSION, CATCH_UP_RUNS, ids, &count, err));
     for (size_t i = 0; i < count; i++)
-        TRY(index_one(cmd, ids[i], err));
+        TRY(attributes_index(cmd, ids[i], err));
     *ret_more = count == CATCH_UP_RUNS;
     return OK;
 }

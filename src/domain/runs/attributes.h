@@ -15,5 +15,7 @@ MUST_CHECK enum err_code attributes_doc_set(struct cmd *cmd, run_id run, enum ru
                                             struct str body, struct err *err);
 /* Before the run is deleted. */
 MUST_CHECK enum err_code attributes_delete(struct cmd *cmd, run_id run, struct err *err);
+/* Everything of a run, whatever was indexed before. */
+MUST_CHECK enum err_code attributes_index(struct cmd *cmd, run_id run, struct err *err);
 /* Indexes some runs that older rules (or none) indexed. *ret_more: call again. */
 MUST_CHECK enum err_code attributes_catch_up(struct cmd *cmd, bool *ret_more, struct err *err);

@@ -34,7 +34,7 @@ def is_alive(folder: str) -> bool:
     """Whether the sidecar that signed the folder's lock runs still, on this machine."""
     try:
         with open(f"{folder}/sync.lock", "rb") as file:  # noqa: PTH123 (pathlib is slow to import)
-            pid, ticks = file.read(64).split()
+            pid, ticks = file.read(64).split()[:2]
         with open(b"/proc/" + pid + b"/stat", "rb") as file:  # noqa: PTH123
             fields = file.read(1024).rpartition(b")")[2].split()
     except (OSError, ValueError):

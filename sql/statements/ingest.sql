@@ -146,6 +146,9 @@ FROM writer_name n LEFT JOIN run_metric r ON r.run_id = :run_id AND r.metric_id 
 WHERE n.writer_id = :writer_id AND n.local_id >= :from_local_id AND n.local_id <= :to_local_id
 ORDER BY n.local_id LIMIT :limit;
 
+-- name: run_metric_delete
+DELETE FROM run_metric WHERE run_id = :run_id AND metric_id = :metric_id;
+
 -- name: run_metric_set
 INSERT INTO run_metric (run_id, metric_id, name, kind,
     point_count, finite_count, last_bits, first_bits, min_bits, max_bits, sum_bits, last_step,

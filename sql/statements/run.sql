@@ -14,7 +14,7 @@ r.id, r.public_id, r.project_id, p.name, r.name, r.state, r.owner_id, u.login,
     r.job_public_id, r.run_group, r.job_type, r.host, r.notes, r.tags, r.command, r.reason,
     r.exit_code, r.exit_signal, r.oom, r.created_ms, r.started_ms, r.ended_ms, r.seen_ms,
     r.cost_micro, r.console_bytes, r.console_final, r.create_hash, r.parent_public_id,
-    r.parent_step, r.redacted, r.stop_asked_ms
+    r.parent_step, r.redacted, r.stop_asked_ms, r.facts_cut
 
 -- name: run_by_public_id
 -- one row
@@ -45,7 +45,18 @@ WHERE id = :id;
 UPDATE run SET facts_stale = :stale WHERE id = :id;
 
 -- name: run_facts_stale_below
-UPDATE run SET facts_stale = 1 WHERE parent_public_id = :parent_public_id;
+UPDATE run SET facts_stale = 1 WHERE id IN (
+    WITH RECURSIVE below (id, public_id, depth) AS (
+        SELECT c.id, c.public_id, 1 FROM run c
+        WHERE c.parent_public_id = :parent_public_id AND c.parent_step > :above_step
+        UNION
+        SELECT c.id, c.public_id, b.depth + 1 FROM run c
+        JOIN below b ON c.parent_public_id = b.public_id
+        WHERE c.parent_step > :above_step AND b.depth < 32)
+    SELECT d.id FROM below d);
+
+-- name: run_facts_cut
+UPDATE run SET facts_cut = :cut, facts_stale = 1 WHERE id = :id;
 
 -- name: run_facts_stale_list
 SELECT id FROM run WHERE facts_stale = 1 ORDER BY id LIMIT :limit;

@@ -151,7 +151,7 @@ static enum err_code take_since(struct http_call *call, const json_t *array, str
 /* The body as it came. */
 struct query_body {
     json_t *runs, *metrics, *since;
-    struct str x, format;
+    struct str x, format, by;
 };
 
 static enum err_code take_body(struct http_call *call, struct metric_query *q,
@@ -168,9 +168,23 @@ static enum err_code take_body(struct http_call *call, struct metric_query *q,
     json_take_f64_opt(&r, "to", &q->x_to);
     json_take_i64_opt(&r, "buckets", 1, METRIC_BUCKETS_MAX, &q->buckets);
     json_take_text_opt(&r, "group_by", METRIC_NAME_BYTES_MAX, &q->group_by);
+    json_take_text_opt(&r, "by", 10, &body->by);
+    json_take_bool_opt(&r, "hidden", &q->hidden);
     json_take_array_opt(&r, "since", METRIC_QUERY_RUNS_MAX, &body->since);
     json_take_text_opt(&r, "format", 10, &body->format);
     return json_reader_end(&r);
+}
+
+static enum err_code take_by(struct metric_query *q, struct str by, struct err *err)
+{
+    if (by.len == 0)
+        return OK;
+    if (q->group_by.len)
+        return err_set_field(err, ERR_INVALID, "by", "\"by\" does not go with \"group_by\"");
+    if (!str_eq_c(by, "rank") && !str_eq_c(by, "host"))
+        return err_set_field(err, ERR_INVALID, "by", "\"by\" is rank or host");
+    q->split = str_eq_c(by, "rank") ? SPLIT_RANK : SPLIT_HOST;
+    return OK;
 }
 
 static enum err_code take_query(struct http_call *call, struct metric_query *q, bool *ret_columns,
@@ -186,6 +200,7 @@ static enum err_code take_query(struct http_call *call, struct metric_query *q, 
     TRY(take_runs(call, body.runs, q, err));
     TRY(take_metrics(call, body.metrics, q, err));
     TRY(take_x(q, body.x, err));
+    TRY(take_by(q, body.by, err));
     if (body.since)
         TRY(take_since(call, body.since, q, err));
     *ret_columns = str_eq_c(body.format, "columns");

@@ -207,14 +207,26 @@ static void put_table(struct json_writer *w, const struct table *t, bool binary)
         put_columns(w, t);
 }
 
-static void put_series(struct json_writer *w, const struct metric_series_answer *s, bool crossed,
-                       bool binary)
+static void put_labels(struct json_writer *w, const struct metric_query *query,
+                       const struct metric_series_answer *s)
 {
-    struct table table = table_of_series(s, crossed);
+    if (query->split == SPLIT_RANK)
+        http_render_exit(w, "rank", s->rank); /* none is null, as there */
+    if (query->split == SPLIT_HOST)
+        http_render_text(w, "host", s->host);
+    if (s->is_hidden)
+        http_render_bool(w, "hidden", true);
+}
+
+static void put_series(struct json_writer *w, const struct metric_query *query,
+                       const struct metric_series_answer *s, bool binary)
+{
+    struct table table = table_of_series(s, query->axis == AXIS_METRIC);
 
     json_begin_object(w);
     http_render_id(w, "run", &s->run);
     http_render_text(w, "metric", s->metric);
+    put_labels(w, query, s);
     http_render_number(w, "count", s->count);
     http_render_number(w, "not_finite", s->not_finite);
     put_table(w, &table, binary);
@@ -264,7 +276,7 @@ static void put_answer(struct json_writer *w, const struct metric_query *query,
     json_put_key(w, "series");
     json_begin_array(w);
     for (size_t i = 0; i < answer->series_count; i++)
-        put_series(w, &answer->series[i], query->axis == AXIS_METRIC, binary);
+        put_series(w, query, &answer->series[i], binary);
     json_end_array(w);
     json_put_key(w, "groups");
     json_begin_array(w);

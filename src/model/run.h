@@ -53,6 +53,7 @@ struct run {
     struct id parent;    /* the run it branches from, which may be gone; text[0] == 0: none */
     int64_t parent_step; /* it has the parent's steps below this one */
     int64_t redacted;    /* secrets that were taken out before anything was written */
+    bool facts_cut;      /* not all points of its logs count */
     time_ms stop_asked;  /* TIME_NONE: nobody asked its processes to stop */
     uint64_t read_mark;  /* store_run_mark when it was read; 0: not read */
     uint8_t create_hash[HASH_BYTES]; /* of what it was made with: repeats are recognised */

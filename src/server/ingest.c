@@ -19,6 +19,7 @@
 #define COMPACT_BYTES_MAX 1048576
 /* An open tail is decoded for every chart: beyond this it is compacted before more is applied. */
 #define TAIL_BYTES_MAX   (32 * 1024 * 1024)
+#define REFRESH_RUNS     16
 #define COMPACT_WRITERS  16
 #define CATCH_UP_WRITERS 256
 
@@ -115,6 +116,45 @@ static bool compact_some(struct server *server, struct store *store, size_t inde
     return did;
 }
 
+static enum err_code refresh(void *ctx, struct cmd *cmd, struct err *err)
+{
+    return metrics_refresh_write(cmd, ctx, err);
+}
+
+static enum err_code refresh_one(struct server *server, struct store *store, run_id run,
+                                 struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct refresh_plan plan;
+    struct cmd cmd;
+
+    server_cmd_init(server, &cmd, store, &arena);
+    TRY(metrics_refresh_read(&cmd, run, &plan, err));
+    do
+        TRY(server_command(server, refresh, &plan, err));
+    while (!plan.finished);
+    return OK;
+}
+
+/* Runs of which not all points count, or other ones than before. */
+static void refresh_some(struct server *server, struct store *store, size_t index)
+{
+    run_id runs[REFRESH_RUNS];
+    size_t count = 0;
+    struct err err;
+
+    if (store_run_facts_stale_list(store, REFRESH_RUNS, runs, &count, &err) != OK)
+        return; /* it is tried again in a moment */
+    for (size_t i = 0; i < count && !server->stopping; i++) {
+        enum err_code code;
+        if ((uint64_t)runs[i].v % INGEST_COUNT != index)
+            continue;
+        code = refresh_one(server, store, runs[i], &err);
+        if (code != OK && code != ERR_CONFLICT && code != ERR_NOT_FOUND)
+            log_error("ingest.refresh", "run", LOG_I64(runs[i].v), "error", err.text);
+    }
+}
+
 static enum err_code index_runs(void *ctx, struct cmd *cmd, struct err *err)
 {
     return attributes_catch_up(cmd, ctx, err);
@@ -207,6 +247,8 @@ void server__ingest_run(void *ctx)
         mem_free(id);
         if (queue_len(queue) == 0 && !server->stopping)
             busy = compact_some(server, &store, index);
+        if (queue_len(queue) == 0 && !server->stopping)
+            refresh_some(server, &store, index);
         if (index == 0)
             index_some(server, queue, &unindexed);
         if (index == INGEST_COUNT - 1)

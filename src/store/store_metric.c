@@ -151,6 +151,13 @@ enum err_code store_writer_facts_list(struct store *store, const struct writer_f
     return OK;
 }
 
+enum err_code store_run_metric_delete(struct store *store, run_id run, metric_id metric,
+                                      struct err *err)
+{
+    return db__run(store->db, SQL_RUN_METRIC_DELETE,
+                   ARGS(ARG_I64("run_id", run.v), ARG_I64("metric_id", metric.v)), NULL, err);
+}
+
 enum err_code store_run_metric_set(struct store *store, run_id run, const struct metric_facts *f,
                                    struct err *err)
 {

@@ -47,6 +47,8 @@ MUST_CHECK enum err_code store_run_metric_get(struct store *store, run_id run, m
                                               struct metric_facts *ret_facts, struct err *err);
 MUST_CHECK enum err_code store_run_metric_set(struct store *store, run_id run,
                                               const struct metric_facts *facts, struct err *err);
+MUST_CHECK enum err_code store_run_metric_delete(struct store *store, run_id run, metric_id metric,
+                                                 struct err *err);
 /* Ordered by name, then kind. Empty texts: all. */
 struct metric_filter {
     int kind; /* enum metric_kind, -1: both */

@@ -4,7 +4,7 @@
 #include "model/attribute.h"
 #include "store/db.h"
 
-#define RUN_COLUMNS 31 /* of the list run_columns */
+#define RUN_COLUMNS 32 /* of the list run_columns */
 
 enum err_code store_run_insert(struct store *store, struct run *run, struct err *err)
 {
@@ -76,6 +76,7 @@ static void run_read(const struct db_result *r, struct arena *arena, struct run 
         .parent_step = db__time(r, 28),
         .redacted = db__i64(r, 29),
         .stop_asked = db__time(r, 30),
+        .facts_cut = db__i64(r, 31) != 0,
     };
     db__hash(r, 26, ret_run->create_hash);
     ret_run->read_mark = store_run_mark(ret_run);
@@ -141,10 +142,17 @@ enum err_code store_run_facts_stale(struct store *store, run_id run, bool stale,
                    ARGS(ARG_I64("id", run.v), ARG_BOOL("stale", stale)), NULL, err);
 }
 
-enum err_code store_run_facts_stale_below(struct store *store, const struct id *parent,
-                                          struct err *err)
+enum err_code store_run_facts_cut(struct store *store, run_id run, bool cut, struct err *err)
 {
-    return db__run(store->db, SQL_RUN_FACTS_STALE_BELOW, ARGS(ARG_ID("parent_public_id", parent)),
+    return db__run(store->db, SQL_RUN_FACTS_CUT, ARGS(ARG_I64("id", run.v), ARG_BOOL("cut", cut)),
+                   NULL, err);
+}
+
+enum err_code store_run_facts_stale_below(struct store *store, const struct id *parent,
+                                          int64_t above_step, struct err *err)
+{
+    return db__run(store->db, SQL_RUN_FACTS_STALE_BELOW,
+                   ARGS(ARG_ID("parent_public_id", parent), ARG_I64("above_step", above_step)),
                    NULL, err);
 }
 

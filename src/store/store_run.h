@@ -27,9 +27,12 @@ MUST_CHECK enum err_code store_run_silent(struct store *store, time_ms now, int6
  * or what counts changed. */
 MUST_CHECK enum err_code store_run_facts_stale(struct store *store, run_id run, bool stale,
                                                struct err *err);
-/* The same for all runs that branch from `parent`. */
+/* The same, and whether a part of its points does not count from now on. */
+MUST_CHECK enum err_code store_run_facts_cut(struct store *store, run_id run, bool cut,
+                                             struct err *err);
+/* The same for all runs that inherit steps above `above_step` from `parent`. */
 MUST_CHECK enum err_code store_run_facts_stale_below(struct store *store, const struct id *parent,
-                                                     struct err *err);
+                                                     int64_t above_step, struct err *err);
 MUST_CHECK enum err_code store_run_facts_stale_list(struct store *store, int limit, run_id *ret_ids,
                                                     size_t *ret_count, struct err *err);
 /* A server that starts gives everybody a full term. */

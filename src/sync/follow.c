@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,9 @@
 #define CODE_BYTES_MAX  (1024u * 1024u)
 #define PATIENCE_MS     (24ll * 3600 * 1000)
 #define ABORT_WAIT_MS   5000
+#define LOCK_ENDING     " ending"
+#define LOCK_BYTES_MAX  4096
+#define LOCK_LOOK_MS    100
 #define PROCESSES_MAX   256
 #define RANK_VALUES_MAX (3 * PROCESSES_MAX)
 
@@ -188,6 +192,34 @@ static void record_facts(struct sidecar *s)
     record_diff(s);
 }
 
+/* Who holds the lock, for the SDK: it starts another sidecar when this one is gone. And whether
+ * this one is about to end: then a sidecar that comes now waits for its turn. */
+static void lock_sign(int fd, bool is_ending)
+{
+    int64_t ticks = 0;
+    char text[64];
+
+    (void)process_start_ticks(getpid(), &ticks);
+    int len = snprintf(text, sizeof text, "%ld %lld%s\n", (long)getpid(), (long long)ticks,
+                       is_ending ? LOCK_ENDING : "");
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)len, 0) != len)
+        log_warn("sync.lock", "error", "cannot be signed");
+}
+
+/* A process opens its log first and starts its sidecar then. So either that one reads here that we
+ * end and waits, or the look after the writing shows us the process. */
+static bool is_over(struct sidecar *s)
+{
+    if (!watch_all_ended(&s->watch))
+        return false;
+    lock_sign(s->lock_fd, true);
+    look(s);
+    if (watch_all_ended(&s->watch))
+        return true;
+    lock_sign(s->lock_fd, false);
+    return false;
+}
+
 /* Until every process of the run has ended, or a signal says to stop. Returns that signal or 0. */
 static int watch_loop(struct sidecar *s)
 {
@@ -205,7 +237,7 @@ static int watch_loop(struct sidecar *s)
         if (!has_facts)
             record_facts(s);
         has_facts = true;
-        if (watch_all_ended(&s->watch))
+        if (is_over(s))
             return 0;
         int signal_number = signals_wait(s->signal_fd, TICK_MS);
         if (signal_number != 0)
@@ -267,16 +299,29 @@ static enum err_code sidecar_run(struct sidecar *s, struct err *err)
     return code;
 }
 
-/* Who holds the lock, for the SDK: it starts another sidecar when this one is gone. */
-static void lock_sign(int fd)
+static bool is_ending(const char *lock)
 {
-    int64_t ticks = 0;
-    char text[64];
+    CLEANUP(buf_release) struct buf text = {0};
 
-    (void)process_start_ticks(getpid(), &ticks);
-    int len = snprintf(text, sizeof text, "%ld %lld\n", (long)getpid(), (long long)ticks);
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)len, 0) != len)
-        log_warn("sync.lock", "error", "cannot be signed");
+    return file_read(lock, LOCK_BYTES_MAX, &text, NULL) == OK &&
+           str_ends(buf_str(&text), STR(LOCK_ENDING "\n"));
+}
+
+/* The folder's lock. Behind a sidecar that ends one waits, and no more than one. */
+static enum err_code lock_take(const struct run_folder *folder, int *ret_fd, struct err *err)
+{
+    CLEANUP(file_close) int next_fd = -1;
+    char lock[PATH_MAX + 16], next[PATH_MAX + 16];
+    enum err_code code;
+
+    (void)snprintf(lock, sizeof lock, "%s/sync.lock", folder->path);
+    (void)snprintf(next, sizeof next, "%s/sync.next", folder->path);
+    while ((code = file_lock(lock, ret_fd, err)) == ERR_CONFLICT && is_ending(lock)) {
+        if (next_fd < 0)
+            TRY(file_lock(next, &next_fd, err));
+        (void)poll(NULL, 0, LOCK_LOOK_MS);
+    }
+    return code;
 }
 
 enum err_code sync_follow(const struct sync_follow_options *options, struct err *err)
@@ -285,7 +330,6 @@ enum err_code sync_follow(const struct sync_follow_options *options, struct err 
 
     s = (struct sidecar){
         .options = options, .folder = {.dir_fd = -1}, .signal_fd = -1, .lock_fd = -1};
-    char lock[PATH_MAX + 16];
     int is_parent = 0;
 
     TRY(run_folder_open(options->dir, &s.folder, err));
@@ -303,10 +347,9 @@ enum err_code sync_follow(const struct sync_follow_options *options, struct err 
     if (options->detach && chdir("/") != 0)
         log_warn("sync.chdir", "path", "/");
     TRY(run_folder_open(folder, &s.folder, err));
-    (void)snprintf(lock, sizeof lock, "%s/sync.lock", s.folder.path);
-    enum err_code code = file_lock(lock, &s.lock_fd, err);
+    enum err_code code = lock_take(&s.folder, &s.lock_fd, err);
     if (code == OK) {
-        lock_sign(s.lock_fd);
+        lock_sign(s.lock_fd, false);
         code = sidecar_run(&s, err);
     }
     file_close(&s.lock_fd);

@@ -191,11 +191,10 @@ def lives() -> list[Log]:
 
 
 def portrait(server: Server, run: str) -> Any:
-    """All that a run shows, without what names it and its metrics."""
+    """All that a run shows, without what names it."""
     shown = show(server, run)
     for key in ("id", "name", "created_at"):
         shown.pop(key)
-    shown["summary"].pop("loss")
     alerts = server.ok("GET", f"/api/v1/runs/{run}/alerts")["items"]
     told = sorted((one["title"], one["level"], one["at"]) for one in alerts)
     diff = server.ok("GET", f"/api/v1/runs/{run}/diff")
@@ -319,3 +318,171 @@ def test_a_deleted_run_takes_its_alerts_and_texts_along(server: Server, run: str
     assert all(
         one["run"] != run for one in server.ok("GET", "/api/v1/projects/demo/alerts")["items"]
     )
+
+
+def query(server: Server, runs: list[str], metric: str = "loss", **more: Any) -> list[Any]:
+    body = {"runs": runs, "metrics": [metric], **more}
+    return list(server.ok("POST", "/api/v1/projects/demo/metrics/query", body)["series"])
+
+
+def points(series: Any) -> list[tuple[int, float]]:
+    assert all(count == 1 for count in series["counts"])
+    return list(zip(series["x"], series["first"], strict=True))
+
+
+def facts(server: Server, run: str, name: str = "loss") -> Any:
+    items = server.ok("GET", f"/api/v1/runs/{run}/metrics")["items"]
+    return next((one for one in items if one["name"] == name), {"count": 0})
+
+
+def logged(minute: int, steps: range, value: float, **start: Any) -> Log:
+    log = log_at(minute, **start)
+    for step in steps:
+        log.row(step, {"loss": value})
+    return log
+
+
+def truncate(step: int, key: str) -> dict[str, Any]:
+    return {"epoch": {"kind": "truncate", "step": step, "key": key}}
+
+
+def test_a_run_taken_up_at_an_earlier_step_shows_the_new_steps_alone(
+    server: Server, run: str
+) -> None:
+    first = logged(0, range(10), 1.0)
+    second = logged(5, range(6, 9), 2.0, **truncate(6, "a"))
+    server.upload(run, first)
+    assert facts(server, run)["count"] == 10
+    server.upload(run, second)
+    (series,) = query(server, [run])
+    assert points(series) == [(step, 1.0) for step in range(6)] + [
+        (step, 2.0) for step in (6, 7, 8)
+    ]
+    seen, hidden = query(server, [run], hidden=True)
+    assert points(seen) == points(series) and "hidden" not in seen
+    assert hidden["hidden"] is True
+    assert points(hidden) == [(step, 1.0) for step in range(6, 10)]
+    wait_for("the facts", lambda: facts(server, run)["count"] == 9)
+    shown = facts(server, run)
+    assert (shown["last"], shown["last_step"], shown["max"], shown["min"]) == (2.0, 8, 2.0, 1.0)
+    assert show(server, run)["summary"]["loss"] == 2.0
+    assert show(server, run)["has_hidden"] is True
+    page = server.ok("GET", f"/api/v1/runs/{run}/metrics/points?metric=loss")
+    assert page["steps"] == [*range(6), 6, 7, 8]
+    for step in range(9, 12):  # it goes on
+        second.row(step, {"loss": 3.0})
+    server.upload(run, second)
+    wait_for("the facts", lambda: facts(server, run)["count"] == 12)
+    assert facts(server, run)["max"] == 3.0
+
+
+def test_the_order_of_epochs_is_that_of_their_starts(server: Server) -> None:
+    logs = [
+        logged(0, range(20), 1.0),
+        logged(5, range(10, 20), 2.0, rank=0, world_size=2, **truncate(10, "launch-1")),
+        logged(5, range(10, 20), 2.0, rank=1, world_size=2, **truncate(10, "launch-1")),
+        logged(9, range(5, 8), 3.0, **truncate(5, "launch-2")),
+    ]
+    seen = []
+    for order in itertools.permutations(logs):
+        run = make_id("r")
+        server.ok("PUT", f"{RUNS}/{run}", {})
+        for log in order:
+            log.sent = 0
+            server.upload(run, log)
+        wait_for("the facts", lambda: facts(server, run)["count"] == 8)  # noqa: B023
+        shown = facts(server, run)
+        seen.append((query(server, [run], hidden=True), shown))
+        for series in seen[-1][0]:
+            series.pop("run")
+    for one in seen[1:]:
+        assert one == seen[0]
+    visible, hidden = seen[0][0]
+    assert points(visible) == [(step, 1.0) for step in range(5)] + [
+        (step, 3.0) for step in (5, 6, 7)
+    ]
+    assert hidden["count"] == 15 + 20
+
+
+def test_a_new_attempt_of_a_job_begins_at_its_first_step(server: Server) -> None:
+    run = make_id("r")
+    body = {"run": run, "spec": {"command": ["true"]}}
+    server.ok("PUT", f"/api/v1/projects/demo/jobs/{make_id('j')}", body)
+    for minute, (attempt, steps) in enumerate(
+        {"taaaaaaaaaaaa": range(10), "tbbbbbbbbbbbb": range(7, 12)}.items()
+    ):
+        log = logged(minute, steps, float(minute), attempt=attempt, epoch={"kind": "attempt"})
+        server.upload(run, log)
+    (series,) = query(server, [run])
+    assert points(series) == [(step, 0.0) for step in range(7)] + [
+        (step, 1.0) for step in range(7, 12)
+    ]
+    wait_for("the facts", lambda: facts(server, run)["count"] == 12)
+
+
+def branch(server: Server, parent: str, step: int, log: Log) -> str:
+    run = make_id("r")
+    server.ok("PUT", f"{RUNS}/{run}", {})
+    server.upload(run, log)
+    return run
+
+
+def test_a_branch_has_what_it_inherited(server: Server, run: str) -> None:
+    old = logged(0, range(10), 1.0)
+    old.row(3, {"other": 5.0})
+    child_log = logged(5, range(6, 9), 2.0, branch={"run": run, "step": 6})
+    child = branch(server, run, 6, child_log)  # before its parent is there
+    assert points(query(server, [child])[0]) == [(6, 2.0), (7, 2.0), (8, 2.0)]
+    server.upload(run, old)
+    want = [(step, 1.0) for step in range(6)] + [(step, 2.0) for step in (6, 7, 8)]
+    assert points(query(server, [child])[0]) == want
+    wait_for("the facts", lambda: facts(server, child)["count"] == 9)
+    assert facts(server, child, "other")["last"] == 5.0
+    grandchild = branch(
+        server, child, 7, logged(9, range(7, 8), 3.0, branch={"run": child, "step": 7})
+    )
+    want = [(step, 1.0) for step in range(6)] + [(6, 2.0), (7, 3.0)]
+    assert points(query(server, [grandchild])[0]) == want
+    wait_for("the facts", lambda: facts(server, grandchild)["count"] == 8)
+    # What becomes of the parent later changes nothing.
+    server.upload(run, logged(20, range(2, 9), 9.0, **truncate(2, "late")))
+    assert points(query(server, [grandchild])[0]) == want
+    shown = show(server, child)
+    assert (shown["parent"], shown["parent_step"], shown["parent_exists"]) == (run, 6, True)
+    server.ok("DELETE", f"/api/v1/runs/{run}")
+    assert show(server, child)["parent_exists"] is False
+    assert points(query(server, [child])[0]) == [(6, 2.0), (7, 2.0), (8, 2.0)]
+    wait_for("the facts", lambda: facts(server, child)["count"] == 3)
+    assert facts(server, child, "other")["count"] == 0
+
+
+def test_branches_that_name_each_other_or_strangers_end(server: Server, run: str) -> None:
+    other = make_id("r")
+    server.ok("PUT", f"{RUNS}/{other}", {})
+    server.upload(run, logged(0, range(3), 1.0, branch={"run": other, "step": 9}))
+    server.upload(other, logged(0, range(3, 6), 2.0, branch={"run": run, "step": 9}))
+    assert query(server, [run])[0]["count"] <= 6
+    server.ok("PUT", "/api/v1/projects/elsewhere", {})
+    stranger = make_id("r")
+    server.ok("PUT", f"/api/v1/projects/elsewhere/runs/{stranger}", {})
+    server.upload(stranger, logged(0, range(3), 1.0, branch={"run": run, "step": 2}))
+    body = {"runs": [stranger], "metrics": ["loss"]}
+    answer = server.ok("POST", "/api/v1/projects/elsewhere/metrics/query", body)
+    assert answer["series"][0]["count"] == 3
+    assert show(server, stranger)["parent_exists"] is False
+
+
+def test_ranks_and_hosts_are_series_of_their_own_on_request(server: Server, run: str) -> None:
+    for rank in range(8):
+        log = logged(0, range(5), float(rank), rank=rank, world_size=8, host=f"n{rank // 4}")
+        server.upload(run, log)
+    assert [one["count"] for one in query(server, [run])] == [40]
+    by_rank = query(server, [run], by="rank")
+    assert sorted((one["rank"], one["count"], one["max"][0]) for one in by_rank) == [
+        (rank, 5, float(rank)) for rank in range(8)
+    ]
+    by_host = query(server, [run], by="host")
+    assert sorted((one["host"], one["count"]) for one in by_host) == [("n0", 20), ("n1", 20)]
+    body = {"runs": [run], "metrics": ["loss"], "by": "rank", "group_by": "lr"}
+    answer = server.call("POST", "/api/v1/projects/demo/metrics/query", body)
+    assert (answer.status, answer.json["field"]) == (400, "by")

@@ -147,9 +147,7 @@ def test_a_bad_network_changes_nothing_but_the_time(server: Server, tmp_path: Pa
 def test_a_clock_that_jumps_ends_nothing(tmp_path: Path, hours: int) -> None:
     clock = tmp_path / "clock"
     clock.write_bytes(bytes(8))
-    Server(tmp_path / "data")  # set up with the right time
-    server = Faulty(tmp_path / "data", setup=False)
-    server.key = (tmp_path / "data.key").read_text().strip()
+    server = Faulty(tmp_path / "data")
     server.fault = Fault(server.data, clock=clock)
     mark = tmp_path / "go-on"
     command = ["sh", "-c", f"while [ ! -e {mark} ]; do sleep 0.05; done; exit 3"]

@@ -279,10 +279,14 @@ def test_ranks_that_start_together_are_one_run(real: Server, start: Start, runs:
     for process in ranks:
         assert line(process) == "up"
     run = only_run(runs)
-    wait_for(
-        "all ranks",
-        lambda: len(real.call("GET", f"/api/v1/runs/{run}/writers").json.get("items", [])) >= 7,
-    )
+    wanted = {f"rank.{rank}.memory_bytes" for rank in range(6)}
+
+    def sampled() -> bool:
+        page = real.call("GET", f"/api/v1/runs/{run}/metrics?kind=system&limit=1000")
+        return page.status == 200 and wanted <= {one["name"] for one in page.json["items"]}
+
+    with real.events():  # somebody watches: the sidecar comes every second
+        wait_for("a sample of each rank", sampled)
     for process in reversed(ranks):
         assert process.stdin is not None
         process.stdin.write("go\n")
@@ -295,10 +299,6 @@ def test_ranks_that_start_together_are_one_run(real: Server, start: Start, runs:
     assert {one["world_size"] for one in trainers} == {6}
     (loss,) = real.ok("GET", f"/api/v1/runs/{run}/metrics?kind=metric")["items"]
     assert loss["count"] == 180
-    names = {
-        one["name"] for one in real.ok("GET", f"/api/v1/runs/{run}/metrics?kind=system")["items"]
-    }
-    assert {f"rank.{rank}.memory_bytes" for rank in range(6)} <= names
 
 
 def test_forked_and_spawned_workers_write_the_same_run(
@@ -609,3 +609,63 @@ def test_a_cell_that_names_its_run_goes_on_with_it(real: Server, runs: Path, ker
     until(real, run, "finished")
     (loss,) = real.ok("GET", f"/api/v1/runs/{run}/metrics?kind=metric")["items"]
     assert (loss["count"], loss["last_step"]) == (2, 1)
+
+
+STEPS = """
+    import euvyra, sys
+    arguments = eval(sys.argv[1])
+    run = euvyra.init(console=False, **arguments)
+    for step in range(int(sys.argv[2])):
+        run.log({"loss": float(sys.argv[3])})
+    print(run.id)
+"""
+
+
+def loss(server: Server, run: str) -> list[tuple[int, float]]:
+    body = {"runs": [run], "metrics": ["loss"]}
+    answer = server.call("POST", "/api/v1/projects/demo/metrics/query", body)
+    if answer.status != 200 or not answer.json["series"]:
+        return []
+    (series,) = answer.json["series"]
+    return list(zip(series["x"], series["first"], strict=True))
+
+
+def test_a_run_goes_on_where_the_script_says(real: Server, start: Start, runs: Path) -> None:
+    first = done(start(STEPS, "dict(id='mine')", "6", "1.0")).strip()
+    assert done(start(STEPS, "dict(id='mine', resume='must')", "2", "2.0")).strip() == first
+    want = [(step, 1.0) for step in range(6)] + [(6, 2.0), (7, 2.0)]
+    wait_for("steps that go on", lambda: loss(real, first) == want)
+    done(start(STEPS, "dict(id='mine', from_step=4)", "3", "3.0"))
+    want = [(step, 1.0) for step in range(4)] + [(step, 3.0) for step in (4, 5, 6)]
+    wait_for("the new steps", lambda: loss(real, first) == want)
+    child = done(start(STEPS, "dict(branch_from='mine', from_step=2)", "2", "4.0")).strip()
+    assert child != first
+    wait_for("the branch", lambda: loss(real, child) == [(0, 1.0), (1, 1.0), (2, 4.0), (3, 4.0)])
+    assert until(real, child, "finished")["parent"] == first
+    done(start(STEPS, "dict(id='mine', resume='allow')", "1", "5.0"))
+    wait_for("the next step", lambda: loss(real, first)[-1] == (8, 5.0))  # behind all it ever had
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("dict(from_step=3)", "from_step needs the run to go on with"),
+        ("dict(branch_from='x')", "branch_from needs from_step"),
+        ("dict(branch_from='x', from_step=1, resume='must')", "branch_from makes a new run"),
+        ("dict(id='x', branch_from='x', from_step=1)", "is the run itself"),
+        ("dict(id='x', from_step='a')", "from_step='a' is no integer"),
+        ("dict(id='')", "id='' is no id"),
+        ("dict(id='x', resume='raaaaaaaaaaaa')", "id and resume both name a run"),
+        ("dict(rank=4, world_size=4)", "rank=4 is not below world_size=4"),
+        ("dict(world_size=4)", "local_rank and world_size need rank"),
+        ("dict(rank=-1)", "rank=-1 is no number of a process"),
+    ],
+)
+def test_arguments_that_cannot_be_are_named(
+    start: Start, runs: Path, arguments: str, says: str
+) -> None:
+    process = start(STEPS, arguments, "1", "1.0", EUVYRA_MODE="offline")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "euvyra._errors.InvalidError" in err
+    assert says in err.splitlines()[-1]
+    assert not runs.exists()

@@ -1247,6 +1247,13 @@ export interface components {
             buckets?: number;
             /** @description Dotted path of a configuration value, such as optimizer.lr; not with x: metric */
             group_by?: string;
+            /**
+             * @description One series for each rank (or host) instead of one a run; not with group_by; at most 10000 series
+             * @enum {string}
+             */
+            by?: "rank" | "host";
+            /** @description Also the steps that were set aside when a run was taken up at an earlier step, as series of their own */
+            hidden?: boolean;
             /** @description For each run the version an earlier answer gave: runs that have nothing new are left out */
             since?: number[];
             /**
@@ -1258,6 +1265,12 @@ export interface components {
         MetricSeries: {
             run: string;
             metric: string;
+            /** @description With by: rank; null: processes without a rank */
+            rank?: number | null;
+            /** @description With by: host */
+            host?: string;
+            /** @description True: steps that were set aside */
+            hidden?: boolean;
             count: components["schemas"]["Count"];
             /** @description How many points are NaN or infinite */
             not_finite?: number;

@@ -253,7 +253,7 @@ static enum err_code apply_docs(struct cmd *cmd, struct run *run, const struct w
 }
 
 static enum err_code apply_metrics(struct cmd *cmd, const struct run *run, const struct writer *w,
-                                   const struct ingest_batch *b, struct err *err)
+                                   const struct ingest_batch *b, bool counts, struct err *err)
 {
     for (const struct ingest_name *n = b->names; n; n = n->next) {
         struct writer_name name = {n->local_id, {0}, n->kind};
@@ -261,7 +261,53 @@ static enum err_code apply_metrics(struct cmd *cmd, const struct run *run, const
                                      err));
         TRY(store_writer_name_set(cmd->store, w->id, &name, err));
     }
-    return ingest__facts_apply(cmd, run->id, w->id, b, err);
+    return counts ? ingest__facts_apply(cmd, run->id, w->id, b, err) : OK;
+}
+
+/* Whether this batch may have changed which points of the run count. */
+static bool may_cut(const struct run *run, const struct writer *w, const struct ingest_batch *b,
+                    bool has_first_step)
+{
+    bool opens = w->epoch_kind != EPOCH_CONTINUE && (b->start || has_first_step);
+
+    return opens || (b->start && run->facts_cut);
+}
+
+/* Which points count. *ret_counts: those of this writer do, all of them. */
+static enum err_code apply_cuts(struct cmd *cmd, struct run *run, const struct writer *w,
+                                const struct ingest_batch *b, bool has_first_step, bool *ret_counts,
+                                struct err *err)
+{
+    struct writer_view *views;
+    struct writer *writers;
+    size_t count = 0;
+
+    *ret_counts = true;
+    if (!may_cut(run, w, b, has_first_step) && !run->facts_cut)
+        return OK;
+    TRY(runs_writers(cmd, run->id, &writers, &count, err));
+    views = arena_array(cmd->arena, count, sizeof *views);
+    bool cut = runs_epochs(writers, count, views);
+    for (size_t i = 0; i < count; i++)
+        if (writers[i].id.v == w->id.v)
+            *ret_counts = views[i].visible_below == INT64_MAX;
+    if (cut != run->facts_cut || (cut && may_cut(run, w, b, has_first_step))) {
+        run->facts_cut = cut;
+        TRY(store_run_facts_cut(cmd->store, run->id, cut, err));
+        return store_run_facts_stale_below(cmd->store, &run->public_id, INT64_MIN, err);
+    }
+    return *ret_counts ? OK : store_run_facts_stale(cmd->store, run->id, true, err);
+}
+
+/* Runs that branch from this one, and this one when it has just learned that it is a branch. */
+static enum err_code apply_branches(struct cmd *cmd, const struct run *run, bool was_branch,
+                                    const struct ingest_batch *b, struct err *err)
+{
+    if (run->parent.text[0] && !was_branch)
+        TRY(store_run_facts_stale(cmd->store, run->id, true, err));
+    if (b->step_min == INT64_MAX)
+        return OK;
+    return store_run_facts_stale_below(cmd->store, &run->public_id, b->step_min, err);
 }
 
 static enum err_code apply_rest(struct cmd *cmd, struct run *run, struct writer *w,
@@ -303,6 +349,7 @@ static enum err_code apply_life(struct cmd *cmd, struct run *run, const struct w
 enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_batch *b,
                            struct err *err)
 {
+    bool had_step, was_branch, counts = true;
     struct writer w;
     struct run run;
 
@@ -312,9 +359,13 @@ enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_ba
     TRY(store_run_by_id(cmd->store, w.run, cmd->arena, &run, err));
     if (run.project_name.len == 0)
         return err_set(err, ERR_NOT_FOUND, "run %s was deleted", run.public_id.text);
+    had_step = w.first_step != STEP_NONE;
+    was_branch = run.parent.text[0] != 0;
     TRY(apply_writer(cmd, &w, b, err));
     TRY(apply_docs(cmd, &run, &w, b, err));
-    TRY(apply_metrics(cmd, &run, &w, b, err));
+    TRY(apply_cuts(cmd, &run, &w, b, !had_step && w.first_step != STEP_NONE, &counts, err));
+    TRY(apply_branches(cmd, &run, was_branch, b, err));
+    TRY(apply_metrics(cmd, &run, &w, b, counts, err));
     TRY(apply_rest(cmd, &run, &w, b, err));
     TRY(apply_life(cmd, &run, &w, b, err));
     if (b->points)

@@ -327,6 +327,7 @@ static bool take_binary(struct decoding *d, const struct runlog_record *record)
             return false;
         if (d->batch->first_step == STEP_NONE)
             d->batch->first_step = row.step;
+        d->batch->step_min = MIN(d->batch->step_min, row.step);
         take_row(d, &row);
         return true;
     case RUNLOG_SYSTEM:
@@ -360,6 +361,7 @@ void ingest_decode(struct str data, int64_t from, struct arena *arena,
         .exit_signal = EXIT_NONE,
         .ended_at = TIME_NONE,
         .first_step = STEP_NONE,
+        .step_min = INT64_MAX,
     };
     while (runlog_next_group((const uint8_t *)data.data, data.len, &at, &group) == RUNLOG_RECORD) {
         char *payload = (char *)group.first.payload;

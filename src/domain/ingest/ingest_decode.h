@@ -63,6 +63,7 @@ struct ingest_batch {
     bool preempting;
     int64_t redacted;   /* secrets taken out so far, as its marks say */
     int64_t first_step; /* of its first row; STEP_NONE */
+    int64_t step_min;   /* of its rows; INT64_MAX */
     time_ms heard;      /* newest time in it; TIME_NONE */
     bool ended;
     int exit_code, exit_signal;

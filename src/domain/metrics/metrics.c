@@ -15,8 +15,8 @@ struct answering {
     metric_id *metrics;
     size_t metric_count;
     struct walker *walker;
-    struct run_reading *runs;
-    size_t run_count; /* that are to be read */
+    struct run_reading *runs, *hidden; /* hidden: NULL unless it is asked for */
+    size_t run_count;                  /* that are to be read */
     struct metric_answer *answer;
 };
 
@@ -34,41 +34,125 @@ static void sum_up(struct metric_series_answer *series, size_t buckets)
     }
 }
 
-static enum err_code read_series(struct answering *a, struct run_reading *run, size_t m,
+/* Some of a run's writers: all, or those of one rank or host. */
+struct selection {
+    const struct run_reading *run;
+    size_t *writers; /* indexes */
+    size_t count;
+};
+
+static struct reading_part *parts_of(struct answering *a, const struct selection *s, size_t m)
+{
+    struct reading_part *parts = s->run->parts[m], *some;
+
+    if (s->count == s->run->writer_count)
+        return parts;
+    some = arena_array(a->cmd->arena, s->count, sizeof *some);
+    for (size_t i = 0; i < s->count; i++)
+        some[i] = parts[s->writers[i]];
+    return some;
+}
+
+static enum err_code read_series(struct answering *a, const struct selection *s, size_t m,
                                  struct metric_series_answer *series, struct err *err)
 {
-    struct reading_range range = reading_range_of(a->query, &run->run);
+    struct reading_range range = reading_range_of(a->query, &s->run->run);
+    struct reading_part *parts = parts_of(a, s, m);
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     struct bucket_grid grid;
 
     if (a->query->axis == AXIS_METRIC)
         return crossed_read(&(struct crossing){a->cmd, a->walker, a->query},
-                            run->parts[a->metric_count - 1], run->parts[m], run->writer_count,
-                            series, err);
-    reading_extent(run->parts[m], run->writer_count, &range, &lo, &hi);
+                            parts_of(a, s, a->metric_count - 1), parts, s->count, series, err);
+    reading_extent(parts, s->count, &range, &lo, &hi);
     if (!has_range(lo, hi))
         return OK;
     grid = bucket_grid_make(lo, hi, a->query->buckets);
     series->buckets = arena_array(a->cmd->arena, (size_t)grid.count, sizeof *series->buckets);
-    TRY(reading_fill(a->walker, run->parts[m], run->writer_count, &range,
+    TRY(reading_fill(a->walker, parts, s->count, &range,
                      &(struct reading_buckets){&grid, series->buckets}, err));
     sum_up(series, (size_t)grid.count);
     return OK;
 }
 
-static enum err_code answer_series(struct answering *a, struct err *err)
+static bool same_label(const struct answering *a, const struct writer *w, const struct writer *v)
+{
+    switch (a->query->split) {
+    case SPLIT_NONE: return true;
+    case SPLIT_RANK: return w->rank == v->rank;
+    case SPLIT_HOST: return str_eq(w->host, v->host);
+    }
+    return true;
+}
+
+/* The writers that have the label of writer `first`, unless an earlier one has it too: then 0. */
+static size_t select_label(const struct answering *a, const struct run_reading *run, size_t first,
+                           size_t *ret_writers)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < run->writer_count; i++) {
+        if (!same_label(a, &run->writers[i].writer, &run->writers[first].writer))
+            continue;
+        if (i < first)
+            return 0;
+        ret_writers[count++] = i;
+    }
+    return count;
+}
+
+/* The series of one metric of a run, one a label. */
+static enum err_code add_series(struct answering *a, const struct run_reading *run, size_t m,
+                                bool is_hidden, struct err *err)
 {
     struct metric_answer *answer = a->answer;
+    struct selection s = {.run = run};
 
-    answer->series =
-        arena_array(a->cmd->arena, a->run_count * a->query->metric_count, sizeof *answer->series);
+    s.writers = arena_array(a->cmd->arena, run->writer_count, sizeof *s.writers);
+    for (size_t first = 0; first < run->writer_count; first++) {
+        const struct writer *w = &run->writers[first].writer;
+        struct metric_series_answer series = {.run = run->run.public_id,
+                                              .metric = a->query->metrics[m],
+                                              .is_hidden = is_hidden,
+                                              .rank = w->rank,
+                                              .host = w->host};
+        s.count = select_label(a, run, first, s.writers);
+        if (s.count == 0)
+            continue;
+        TRY(read_series(a, &s, m, &series, err));
+        if (series.count == 0)
+            continue;
+        if (answer->series_count == METRIC_SERIES_MAX)
+            return err_set_field(err, ERR_INVALID, "by",
+                                 "the query gives more than %d series: ask for fewer runs, metrics "
+                                 "or no \"by\"",
+                                 METRIC_SERIES_MAX);
+        answer->series[answer->series_count++] = series;
+    }
+    return OK;
+}
+
+static size_t series_most(const struct answering *a)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < a->run_count; i++) {
+        bool split = a->query->split != SPLIT_NONE;
+        most += split ? a->runs[i].writer_count : 1;
+        if (a->hidden)
+            most += split ? a->hidden[i].writer_count : 1;
+    }
+    return MIN(most * a->query->metric_count, (size_t)METRIC_SERIES_MAX);
+}
+
+static enum err_code answer_series(struct answering *a, struct err *err)
+{
+    a->answer->series = arena_array(a->cmd->arena, series_most(a), sizeof *a->answer->series);
     for (size_t i = 0; i < a->run_count; i++)
         for (size_t m = 0; m < a->query->metric_count; m++) {
-            struct metric_series_answer *series = &answer->series[answer->series_count];
-            *series = (struct metric_series_answer){.run = a->runs[i].run.public_id,
-                                                    .metric = a->query->metrics[m]};
-            TRY(read_series(a, &a->runs[i], m, series, err));
-            answer->series_count += series->count > 0;
+            TRY(add_series(a, &a->runs[i], m, false, err));
+            if (a->hidden)
+                TRY(add_series(a, &a->hidden[i], m, true, err));
         }
     return OK;
 }
@@ -157,10 +241,15 @@ static enum err_code open_run(struct answering *a, project_id project, size_t in
     if (run.project.v != project.v)
         return err_set_field(err, ERR_NOT_FOUND, "runs", "run %s is not in this project",
                              q->runs[index].text);
-    TRY(reading_open(a->cmd, &run, a->metrics, a->metric_count, reading, err));
+    struct reading_choice choice = {a->metrics, a->metric_count, SERIES_VISIBLE};
+    TRY(reading_open(a->cmd, &run, &choice, reading, err));
     a->answer->versions[index] = reading->version;
-    if (!q->since || q->since[index] != reading->version)
-        a->run_count++;
+    if (q->since && q->since[index] == reading->version)
+        return OK;
+    choice.part = SERIES_HIDDEN;
+    if (a->hidden)
+        TRY(reading_open(a->cmd, &run, &choice, &a->hidden[a->run_count], err));
+    a->run_count++;
     return OK;
 }
 
@@ -178,6 +267,8 @@ enum err_code metrics_query(struct cmd *cmd, project_id project, const struct me
         .answer = &answer,
     };
 
+    if (query->hidden)
+        a.hidden = arena_array(cmd->arena, query->run_count, sizeof *a.hidden);
     ENSURE(query->buckets >= 1 && query->buckets <= METRIC_BUCKETS_MAX);
     TRY(find_metrics(&a, project, err));
     for (size_t i = 0; i < query->run_count; i++)

@@ -12,6 +12,11 @@
 #define METRIC_BUCKETS_MAX       4096
 #define METRIC_POINTS_MAX        10000 /* a page */
 
+#define METRIC_SERIES_MAX 10000
+
+/* A series of a run is one, or one for each rank or host that logged it. */
+enum metric_split { SPLIT_NONE, SPLIT_RANK, SPLIT_HOST };
+
 enum metric_axis { AXIS_STEP, AXIS_TIME, AXIS_RELATIVE, AXIS_METRIC };
 
 struct metric_query {
@@ -27,6 +32,8 @@ struct metric_query {
     double x_from, x_to; /* AXIS_METRIC alone; -INFINITY and INFINITY: open */
     int64_t buckets;
     struct str group_by; /* dotted path in the configuration; len 0: no groups */
+    enum metric_split split;
+    bool hidden; /* also, as series of their own, the steps that later epochs set aside */
 };
 
 /* Neighbouring points, summed up. Every point of the range is in exactly one bucket, and what the
@@ -42,6 +49,9 @@ struct metric_bucket {
 struct metric_series_answer {
     struct id run;
     struct str metric;
+    bool is_hidden;  /* of steps that a later epoch set aside */
+    int rank;        /* with SPLIT_RANK; RANK_NONE: of processes without one */
+    struct str host; /* with SPLIT_HOST */
     int64_t count, not_finite;
     struct metric_bucket *buckets; /* only those with points, by x */
     size_t bucket_count;
@@ -77,7 +87,8 @@ MUST_CHECK enum err_code metrics_list(struct cmd *cmd, run_id run,
                                       struct metric_facts **ret_facts, size_t *ret_count,
                                       struct err *err);
 /* Runs must belong to the project (ERR_NOT_FOUND names the one that does not). A metric that a run
- * does not have gives no series, and neither does a run whose version is the one in `since`. */
+ * does not have gives no series, and neither does a run whose version is the one in `since`.
+ * ERR_INVALID: a split into more than METRIC_SERIES_MAX series. */
 MUST_CHECK enum err_code metrics_query(struct cmd *cmd, project_id project,
                                        const struct metric_query *query,
                                        struct metric_answer *ret_answer, struct err *err);
@@ -93,6 +104,23 @@ struct metric_page {
 MUST_CHECK enum err_code metrics_points(struct cmd *cmd, const struct run *run, struct str metric,
                                         struct str cursor, size_t limit,
                                         struct metric_page *ret_page, struct err *err);
+
+/* Working out anew what is known of the metrics of a run whose points do not all count, in two
+ * steps like compaction. The plan lives in the arena of the reading cmd. */
+struct refresh_plan {
+    run_id run;
+    int64_t version; /* of the logs it was made from */
+    struct metric_facts *facts;
+    size_t count, done;
+    bool finished;
+};
+/* thread: ingest */
+MUST_CHECK enum err_code metrics_refresh_read(struct cmd *cmd, run_id run,
+                                              struct refresh_plan *ret_plan, struct err *err);
+/* Writes the next few and sets `finished` with the last. ERR_CONFLICT: the logs went on meanwhile,
+ * it has to be read again. thread: command */
+MUST_CHECK enum err_code metrics_refresh_write(struct cmd *cmd, struct refresh_plan *plan,
+                                               struct err *err);
 
 /* Compaction in two steps: the slow one reads, on a read connection; the short ones write, as many
  * as it takes. The plan lives in the arena of the reading cmd. */

@@ -11,7 +11,7 @@ struct paging {
     struct arena *arena;
     struct metric_page *page;
     size_t limit;
-    int64_t visible_below;
+    const struct reading_part *part;
     int64_t place; /* after the last point looked at */
 };
 
@@ -19,7 +19,7 @@ static void take(struct paging *p, int64_t step, time_ms at, double value)
 {
     if (p->page->count == p->limit)
         return;
-    if (step < p->visible_below)
+    if (reading_shows(p->part, step))
         p->page->points[p->page->count++] = (struct metric_point){step, at, value};
     p->place++;
 }
@@ -56,7 +56,7 @@ static enum err_code find_place(const struct run *run, const struct run_reading 
         return err_set_field(err, ERR_INVALID, "cursor", "\"%.*s\" is not a cursor",
                              STR_ARG(cursor));
     for (size_t w = 0; w < reading->writer_count; w++)
-        if (str_eq(id_str(&reading->writers[w]), name)) {
+        if (str_eq(id_str(&reading->writers[w].writer.public_id), name)) {
             *ret_writer = w;
             return OK;
         }
@@ -103,19 +103,20 @@ enum err_code metrics_points(struct cmd *cmd, const struct run *run, struct str 
     size_t found = 0, w = 0;
 
     TRY(store_metric_name_find(cmd->store, run->project, metric, ids, &found, err));
-    TRY(reading_open(cmd, run, ids, 1, &reading, err));
+    TRY(reading_open(cmd, run, &(struct reading_choice){ids, 1, SERIES_VISIBLE}, &reading, err));
     TRY(find_place(run, &reading, cursor, &w, &p.place, err));
     for (; w < reading.writer_count; w++) {
-        p.visible_below = reading.parts[0][w].visible_below;
+        p.part = &reading.parts[0][w];
         TRY(read_part(walker, &reading.parts[0][w], &p, err));
         if (page.count == limit || w + 1 == reading.writer_count)
             break;
         p.place = 0;
     }
     page.more = has_more(&reading, w, p.place);
-    page.cursor = reading.writer_count ? arena_printf(cmd->arena, "%s.%lld",
-                                                      reading.writers[w].text, (long long)p.place)
-                                       : "";
+    page.cursor = reading.writer_count
+                      ? arena_printf(cmd->arena, "%s.%lld",
+                                     reading.writers[w].writer.public_id.text, (long long)p.place)
+                      : "";
     *ret_page = page;
     return OK;
 }

@@ -2,30 +2,34 @@
  * steps they are the same. */
 #include "domain/metrics/reading.h"
 
+#include "domain/metrics/facts.h"
 #include "store/store_metric.h"
 
-enum err_code reading_open(struct cmd *cmd, const struct run *run, const metric_id *metrics,
-                           size_t metric_count, struct run_reading *ret, struct err *err)
+enum err_code reading_open(struct cmd *cmd, const struct run *run,
+                           const struct reading_choice *choice, struct run_reading *ret,
+                           struct err *err)
 {
+    const metric_id *metrics = choice->metrics;
+    size_t metric_count = choice->metric_count;
     struct series_writer *writers;
     struct series_tail *tails = arena_array(cmd->arena, metric_count, sizeof *tails);
     size_t count = 0;
 
     *ret = (struct run_reading){.run = *run};
-    TRY(series_writers(cmd, run, &writers, &count, err));
+    TRY(series_writers(cmd, run, choice->part, &writers, &count, err));
     ret->writer_count = count;
-    ret->writers = arena_array(cmd->arena, count, sizeof *ret->writers);
+    ret->writers = writers;
     ret->parts = arena_array(cmd->arena, metric_count, sizeof *ret->parts);
     for (size_t m = 0; m < metric_count; m++)
         ret->parts[m] = arena_array(cmd->arena, count, sizeof **ret->parts);
     for (size_t w = 0; w < count; w++) {
         const struct writer *writer = &writers[w].writer;
         ret->version += writer->applied_offset;
-        ret->writers[w] = writer->public_id;
         for (size_t m = 0; m < metric_count; m++) {
             struct reading_part *part = &ret->parts[m][w];
             part->series = (struct metric_series){
                 .run = writer->run, .metric = metrics[m], .writer = writer->id};
+            part->visible_from = writers[w].visible_from;
             part->visible_below = writers[w].visible_below;
             TRY(store_series_get(cmd->store, &part->series, err));
             tails[m] = (struct series_tail){metrics[m], part->series.log_offset, {0}};
@@ -72,13 +76,13 @@ void reading_extent(const struct reading_part *parts, size_t count, const struct
     for (size_t i = 0; i < count; i++) {
         const struct reading_part *p = &parts[i];
         const struct metric_series *s = &p->series;
-        if (s->count && s->step_min < p->visible_below) {
-            first = MIN(first, x_of(r, s->step_min, s->at_min));
+        if (s->count && s->step_min < p->visible_below && s->step_max >= p->visible_from) {
+            first = MIN(first, x_of(r, MAX(s->step_min, p->visible_from), s->at_min));
             last = MAX(last, x_of(r, MIN(s->step_max, p->visible_below - 1), s->at_max));
         }
         for (size_t j = 0; j < p->tail.count; j++) {
             int64_t x = x_of(r, p->tail.points[j].step, p->tail.points[j].at);
-            if (p->tail.points[j].step >= p->visible_below)
+            if (!reading_shows(p, p->tail.points[j].step))
                 continue;
             first = MIN(first, x);
             last = MAX(last, x);
@@ -94,14 +98,15 @@ struct filling {
     const struct reading_range *range;
     const struct bucket_grid *grid;
     struct metric_bucket *buckets;
-    int64_t visible_below;
+    const struct reading_part *part;
+    bool is_cut;
 };
 
 static void fill_point(struct filling *f, int64_t step, time_ms at, double value)
 {
     int64_t x = x_of(f->range, step, at);
 
-    if (step >= f->visible_below || x < f->grid->lo || x > f->grid->hi)
+    if ((f->is_cut && !reading_shows(f->part, step)) || x < f->grid->lo || x > f->grid->hi)
         return;
     bucket_add_point(&f->buckets[bucket_grid_at(f->grid, x)], x, value);
 }
@@ -110,7 +115,7 @@ static void fill_points(void *ctx, const struct chunk_points *c, size_t begin, s
 {
     struct filling *f = ctx;
     bool times = f->range->axis != AXIS_STEP;
-    bool steps = !times || f->visible_below != INT64_MAX;
+    bool steps = !times || f->is_cut;
 
     for (size_t i = begin; i < end; i++)
         fill_point(f, steps ? c->steps[i] : 0, times ? c->times[i] : 0, c->values[i]);
@@ -126,11 +131,14 @@ static struct level_ends x_ends(const struct reading_range *r, const struct leve
 /* -1: no point of it is visible, 1: all are, 0: some, or it is not known. */
 static int visibility(const struct filling *f, const struct level_record *record)
 {
-    if (f->visible_below == INT64_MAX)
+    int64_t least = MIN(record->steps.first, record->steps.last);
+    int64_t most = MAX(record->steps.first, record->steps.last);
+
+    if (!f->is_cut)
         return 1;
-    if (MIN(record->steps.first, record->steps.last) >= f->visible_below)
+    if (least >= f->part->visible_below || most < f->part->visible_from)
         return -1;
-    return MAX(record->steps.first, record->steps.last) < f->visible_below ? 1 : 0;
+    return reading_shows(f->part, least) && reading_shows(f->part, most) ? 1 : 0;
 }
 
 static bool fill_record(void *ctx, const struct level_record *record, int64_t points)
@@ -155,8 +163,9 @@ enum err_code reading_fill(struct walker *walker, const struct reading_part *par
 {
     for (size_t i = 0; i < count; i++) {
         const struct reading_part *p = &parts[i];
-        struct filling f = {range, into->grid, into->buckets, p->visible_below};
-        bool cut = p->visible_below != INT64_MAX, times = range->axis != AXIS_STEP;
+        bool cut = series_is_cut(p->visible_from, p->visible_below);
+        bool times = range->axis != AXIS_STEP;
+        struct filling f = {range, into->grid, into->buckets, p, cut};
         struct walk_visitor visitor = {
             .ctx = &f,
             .record = fill_record,
@@ -174,10 +183,44 @@ enum err_code reading_fill(struct walker *walker, const struct reading_part *par
     return OK;
 }
 
+struct summing {
+    struct metric_facts facts;
+    const struct reading_part *part;
+};
+
+static void sum_points(void *ctx, const struct chunk_points *c, size_t begin, size_t end)
+{
+    struct summing *s = ctx;
+
+    for (size_t i = begin; i < end; i++)
+        if (reading_shows(s->part, c->steps[i]))
+            metric_facts_add(&s->facts,
+                             &(struct metric_point){c->steps[i], c->times[i], c->values[i]});
+}
+
+enum err_code reading_facts(struct walker *walker, const struct reading_part *part,
+                            struct metric_facts *facts, struct err *err)
+{
+    struct summing s = {.part = part};
+    struct walk_visitor visitor = {.ctx = &s, .points = sum_points, .columns = CHUNK_ALL};
+
+    if (part->series.count && (part->series.step_min >= part->visible_below ||
+                               part->series.step_max < part->visible_from)) {
+        /* none of them counts */
+    } else {
+        TRY(walk_series(walker, &part->series, 0, &visitor, err));
+    }
+    for (size_t i = 0; i < part->tail.count; i++)
+        if (reading_shows(part, part->tail.points[i].step))
+            metric_facts_add(&s.facts, &part->tail.points[i]);
+    metric_facts_join(facts, &s.facts);
+    return OK;
+}
+
 struct collecting {
     struct arena *arena;
     struct point_list *points;
-    int64_t visible_below;
+    const struct reading_part *part;
 };
 
 static void collect(void *ctx, const struct chunk_points *c, size_t begin, size_t end)
@@ -185,7 +228,7 @@ static void collect(void *ctx, const struct chunk_points *c, size_t begin, size_
     struct collecting *to = ctx;
 
     for (size_t i = begin; i < end; i++)
-        if (c->steps[i] < to->visible_below)
+        if (reading_shows(to->part, c->steps[i]))
             point_list_add(to->points, to->arena,
                            (struct metric_point){c->steps[i], c->times[i], c->values[i]});
 }
@@ -193,12 +236,12 @@ static void collect(void *ctx, const struct chunk_points *c, size_t begin, size_
 enum err_code reading_points(struct walker *walker, const struct reading_part *part,
                              struct arena *arena, struct point_list *ret_points, struct err *err)
 {
-    struct collecting to = {arena, ret_points, part->visible_below};
+    struct collecting to = {arena, ret_points, part};
     struct walk_visitor visitor = {.ctx = &to, .points = collect, .columns = CHUNK_ALL};
 
     TRY(walk_series(walker, &part->series, 0, &visitor, err));
     for (size_t i = 0; i < part->tail.count; i++)
-        if (part->tail.points[i].step < part->visible_below)
+        if (reading_shows(part, part->tail.points[i].step))
             point_list_add(ret_points, arena, part->tail.points[i]);
     return OK;
 }

@@ -5,24 +5,34 @@
 #include "domain/metrics/bucket.h"
 #include "domain/metrics/series.h"
 #include "domain/metrics/walk.h"
+#include "domain/metrics/writers.h"
 
 /* What one writer has of a metric: points in chunks, and after them those of the open tail. */
 struct reading_part {
     struct metric_series series;
-    int64_t visible_below;
+    int64_t visible_from, visible_below; /* steps that count */
     struct point_list tail;
 };
+static inline bool reading_shows(const struct reading_part *part, int64_t step)
+{
+    return step >= part->visible_from && step < part->visible_below;
+}
 
 /* A run's parts of several metrics. */
 struct run_reading {
     struct run run;
     int64_t version; /* grows with every point */
     size_t writer_count;
-    struct id *writers;
+    const struct series_writer *writers;
     struct reading_part **parts; /* by metric, then by writer */
 };
+struct reading_choice {
+    const metric_id *metrics;
+    size_t metric_count;
+    enum series_part part;
+};
 MUST_CHECK enum err_code reading_open(struct cmd *cmd, const struct run *run,
-                                      const metric_id *metrics, size_t metric_count,
+                                      const struct reading_choice *choice,
                                       struct run_reading *ret_reading, struct err *err);
 
 /* Which x the points have, and which of them count. */
@@ -43,6 +53,9 @@ struct reading_buckets {
 MUST_CHECK enum err_code reading_fill(struct walker *walker, const struct reading_part *parts,
                                       size_t count, const struct reading_range *range,
                                       const struct reading_buckets *into, struct err *err);
+/* Joins what the visible points of one part say to the facts. */
+MUST_CHECK enum err_code reading_facts(struct walker *walker, const struct reading_part *part,
+                                       struct metric_facts *facts, struct err *err);
 /* All visible points of one part, in the order of the log. */
 MUST_CHECK enum err_code reading_points(struct walker *walker, const struct reading_part *part,
                                         struct arena *arena, struct point_list *ret_points,

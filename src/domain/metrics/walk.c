@@ -5,8 +5,6 @@
 
 #include "store/store_metric.h"
 
-#define WRITERS_MAX 10000
-
 struct walker {
     struct cmd *cmd;
     struct column_coder *coder;
@@ -30,22 +28,6 @@ void walker_free(struct walker *walker)
 {
     if (walker)
         column_coder_free(walker->coder);
-}
-
-enum err_code series_writers(struct cmd *cmd, const struct run *run,
-                             struct series_writer **ret_writers, size_t *ret_count, struct err *err)
-{
-    struct series_writer *list;
-    struct writer *writers;
-    size_t count = 0;
-
-    TRY(store_writer_list(cmd->store, run->id, WRITERS_MAX, cmd->arena, &writers, &count, err));
-    list = arena_array(cmd->arena, count, sizeof *list);
-    for (size_t i = 0; i < count; i++)
-        list[i] = (struct series_writer){.writer = writers[i], .visible_below = INT64_MAX};
-    *ret_writers = list;
-    *ret_count = count;
-    return OK;
 }
 
 static enum err_code hold_row(struct walker *w, int level, int64_t seq, struct err *err)

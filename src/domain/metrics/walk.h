@@ -3,20 +3,9 @@
 #pragma once
 
 #include "domain/cmd.h"
-#include "model/run.h"
 #include "store/chunk/chunk.h"
 #include "store/chunk/level.h"
 #include "store/store_log.h"
-
-/* A writer whose points a run shows, and below which step. */
-struct series_writer {
-    struct writer writer;
-    int64_t visible_below; /* INT64_MAX: all */
-};
-/* In the order of the points: (start of the writer, its id). */
-MUST_CHECK enum err_code series_writers(struct cmd *cmd, const struct run *run,
-                                        struct series_writer **ret_writers, size_t *ret_count,
-                                        struct err *err);
 
 struct walk_visitor {
     void *ctx;

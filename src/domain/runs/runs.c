@@ -195,6 +195,7 @@ enum err_code runs_delete(struct cmd *cmd, const struct run *run, struct err *er
 {
     TRY(attributes_delete(cmd, run->id, err));
     TRY(store_run_trash(cmd->store, run->id, err));
+    TRY(store_run_facts_stale_below(cmd->store, &run->public_id, INT64_MIN, err));
     cmd_notice(cmd, NOTICE_RUN, run->project, run->project_name, &run->public_id);
     return audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", run->public_id.text)),
                      STR("run deleted"), err);

@@ -146,8 +146,10 @@ enum err_code run_key_parse(struct str text, struct arena *arena, struct run_key
 {
     struct run_key key = {.space = KEY_FIELD, .stat = STAT_LAST};
 
-    if (text.len == 0 || text.len > RUN_KEY_BYTES_MAX || !str_is_utf8(text, NULL))
-        return err_set(err, ERR_INVALID, "a key is UTF-8 text of 1 to %d bytes", RUN_KEY_BYTES_MAX);
+    if (text.len == 0 || text.len > RUN_KEY_BYTES_MAX || !str_is_utf8(text, NULL) ||
+        memchr(text.data, '\0', text.len))
+        return err_set(err, ERR_INVALID, "a key is UTF-8 text of 1 to %d bytes without NUL",
+                       RUN_KEY_BYTES_MAX);
     for (size_t i = 0; i < RUN_FIELD_COUNT; i++)
         if (str_eq_c(text, fields[i].name)) {
             key.field = (enum run_field)i;

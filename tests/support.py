@@ -84,6 +84,8 @@ class Server:
             if setup:
                 self.key = postgres_cluster.template_key(BUILD / "euvyrad")
             if not database and not data.exists():
+                data.mkdir(parents=True, mode=0o700)
+                data.with_name(data.name + ".key").write_text(self.key)
                 postgres_cluster.create(
                     self.database, postgres_cluster.TEMPLATE if setup else "template1"
                 )

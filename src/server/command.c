@@ -119,6 +119,8 @@ static enum err_code retain(void *ctx, struct cmd *cmd, struct err *err)
     bool more = false;
 
     server->retain_due_ms = cmd->mono_ms + RETAIN_MS;
+    if (server->fence == 0) /* another server leads */
+        return OK;
     TRY(jobs_retain(cmd, &more, err));
     if (more)
         server->retain_due_ms = cmd->mono_ms;

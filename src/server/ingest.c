@@ -227,14 +227,10 @@ void server__ingest_run(void *ctx)
     int64_t catch_up_ms = 0;
     bool busy = false; /* compacting */
     bool unindexed = true, unpurged = true;
-    struct err err;
 
     mem_free(self);
-    if (store_open(&store, server->db_path, false, &err) != OK) {
-        log_error("store.open", "error", err.text);
-        server__fatal(server);
+    if (!server__open_reader(server, &store))
         return;
-    }
     while (!server->stopping) {
         writer_id *id;
         if (clock_mono_ms() >= catch_up_ms) {

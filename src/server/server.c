@@ -11,6 +11,7 @@
 #include "sys/file.h"
 #include "sys/random.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #define BODY_DEADLINE_MS  30000
 #define MEMORY_BODIES_MAX (256u * 1024 * 1024)
 #define STOP_WAIT_MS      5000
+#define OPEN_AGAIN_MS     200
 
 static void fill_random(void *ctx, void *ret_bytes, size_t len)
 {
@@ -47,6 +49,22 @@ void server__fatal(struct server *server)
 
     if (write(server->fatal_fd, &one, sizeof one) != sizeof one)
         log_error("server.fatal", "error", "the main thread cannot be told");
+}
+
+bool server__open_reader(struct server *server, struct store *store)
+{
+    struct err err;
+    enum err_code code = store_open(store, server->db_path, false, &err);
+
+    while (code == ERR_UNAVAILABLE && !server->stopping) { /* as later: it waits for its database */
+        (void)poll(NULL, 0, OPEN_AGAIN_MS);
+        code = store_open(store, server->db_path, false, &err);
+    }
+    if (code == OK || server->stopping)
+        return code == OK;
+    log_error("store.open", "error", err.text);
+    server__fatal(server);
+    return false;
 }
 
 static char *path_in(const struct server *server, const char *name)

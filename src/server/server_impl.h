@@ -17,6 +17,8 @@ bool server__console(const struct server *server, struct http_exchange *exchange
 /* The store cannot go on: ends the process, soon. thread: any */
 void server__fatal(struct server *server);
 
+/* A thread's own connection for reading. False: the server is stopping. thread: any; may block */
+bool server__open_reader(struct server *server, struct store *store);
 void server__worker_run(void *server);
 void server__command_run(void *server);
 struct ingest_worker {

@@ -76,13 +76,9 @@ void server__worker_run(void *ctx)
     struct server *server = ctx;
     struct store store = {0};
     struct http_call *call;
-    struct err err;
 
-    if (store_open(&store, server->db_path, false, &err) != OK) {
-        log_error("store.open", "error", err.text);
-        server__fatal(server);
+    if (!server__open_reader(server, &store))
         return;
-    }
     while ((call = queue_pop(server->reads, -1)))
         serve(server, &store, call);
     store_close(&store);

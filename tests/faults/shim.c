@@ -2,7 +2,8 @@
  * rename or allocation fail, moves its wall clock, or records what reaches the disk in which order.
  *
  *     FAULT_DIR      files below this folder count, others are left alone
- *     FAULT_OPS      which calls count: some of "write,sync,rename,alloc"
+ *     FAULT_OPS      which calls count: some of "write,sync,rename,alloc", or "send": what
+ *                    goes out over sockets by send(2); where that fails, the socket is cut
  *     FAULT_COUNTER  a file of 8 bytes, shared: how many such calls there were so far
  *     FAULT_AT       the call that it happens at, from 1; absent: never
  *     FAULT_ERRNO    what that call fails with; absent: the program is killed instead, half of a
@@ -34,7 +35,7 @@
 #define FILES_MAX 1024
 #define PATH_MOST 512
 
-enum op { OP_WRITE = 1, OP_SYNC = 2, OP_RENAME = 4, OP_ALLOC = 8 };
+enum op { OP_WRITE = 1, OP_SYNC = 2, OP_RENAME = 4, OP_ALLOC = 8, OP_SEND = 16 };
 enum kind { K_WRITE, K_TRUNCATE, K_SYNC, K_RENAME, K_UNLINK, K_SEND };
 
 /* Then path_len bytes of the path, other_len of a second path, data_len of data. */
@@ -78,7 +79,8 @@ __attribute__((constructor)) static void begin(void)
         (void)snprintf(root, sizeof root, "%s", dir);
     root_len = strlen(root);
     ops = (strstr(which, "write") ? OP_WRITE : 0u) | (strstr(which, "sync") ? OP_SYNC : 0u) |
-          (strstr(which, "rename") ? OP_RENAME : 0u) | (strstr(which, "alloc") ? OP_ALLOC : 0u);
+          (strstr(which, "rename") ? OP_RENAME : 0u) | (strstr(which, "alloc") ? OP_ALLOC : 0u) |
+          (strstr(which, "send") ? OP_SEND : 0u);
     counter = shared("FAULT_COUNTER");
     clock_shift = shared("FAULT_CLOCK");
     fault_at = at ? strtoull(at, NULL, 10) : 0;
@@ -314,6 +316,10 @@ ssize_t send(int fd, const void *data, size_t len, int flags)
     REAL(send)
     if (record_fd >= 0 && len > 12 && memcmp(data, "HTTP/1.1 20", 11) == 0)
         record(&(struct event){.kind = K_SEND, .data = data, .len = len});
+    if (strikes(OP_SEND, fd, data, len, -1)) {
+        (void)shutdown(fd, SHUT_RDWR); /* whoever sees the error finds nobody there */
+        return -1;
+    }
     return real(fd, data, len, flags);
 }
 

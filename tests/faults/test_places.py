@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import postgres_cluster
 import pytest
 from shim import Fault, count, places
 from support import BUILD, Log, Server, crc32c, make_id, wait_for
@@ -93,6 +94,8 @@ class Workload:
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Server:
     """A data folder that is set up; each test takes a copy."""
+    if postgres_cluster.socket_folder():
+        pytest.skip("about the files of SQLite; tests/postgres/test_sends.py is the other one")
     return Server(tmp_path_factory.mktemp("empty") / "data")
 
 

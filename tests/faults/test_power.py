@@ -17,11 +17,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import postgres_cluster
 import pytest
 from shim import Fault
 from support import Server, wait_for
 from test_places import POSTS, Faulty, Workload, blobs, committed, integrity
 
+pytestmark = pytest.mark.skipif(
+    bool(postgres_cluster.socket_folder()), reason="about the files of SQLite"
+)
 MOMENTS = 400 if os.environ.get("EUVYRA_FAULT_ALL") else 30
 SECTOR = 512
 

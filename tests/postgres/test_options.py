@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import postgres_cluster
-from support import BUILD, Server, make_id
+from support import BUILD, Log, Server, make_id
 
 
 def start(*words: str | Path) -> tuple[int, str]:
@@ -96,3 +96,31 @@ def test_a_server_with_other_files_than_the_database_knows_is_refused(tmp_path: 
     with other:
         run = make_id("r")
         other.ok("PUT", f"/api/v1/projects/demo/runs/{run}", {})
+
+
+def maintain(server: Server, *words: str | Path) -> tuple[int, str]:
+    where = ("--data", server.data, "--database", postgres_cluster.url(server.database))
+    done = subprocess.run(
+        [BUILD / "euvyrad", *words, *where], capture_output=True, text=True, timeout=60
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_damage_is_found_and_backup_names_the_tool_that_does_it(tmp_path: Path) -> None:
+    with Server(tmp_path / "data") as server:
+        server.ok("PUT", "/api/v1/projects/demo", {})
+        run = make_id("r")
+        server.ok("PUT", f"/api/v1/projects/demo/runs/{run}", {})
+        log = Log()
+        for step in range(100):
+            log.row(step, {"loss": float(step)})
+        server.upload(run, log)
+        code, said = maintain(server, "check")
+        assert code == 0 and "checked" in said, said
+        code, said = maintain(server, "backup", tmp_path / "backup")
+        assert code != 0 and "pg_dump" in said
+    postgres_cluster.psql(
+        "UPDATE log_blob SET data = set_byte(data, 50, get_byte(data, 50) # 1)", server.database
+    )
+    code, said = maintain(server, "check")
+    assert code == 1 and f"fault: run {run}" in said, said

@@ -6,18 +6,19 @@
 SELECT u.login AS owner, x.public_id, x.name, x.state, x.run_group, x.job_type, x.host, x.notes,
     x.tags, x.command, x.reason, x.exit_code, x.exit_signal, x.oom, x.created_ms, x.started_ms,
     x.ended_ms, x.seen_ms, x.cost_micro, x.console_bytes, x.console_final, x.create_hash,
-    x.job_public_id, x.parent_public_id, x.parent_step, x.redacted, x.stop_asked_ms
+    x.job_public_id, x.parent_public_id, x.parent_step, x.redacted, x.stop_asked_ms,
+    x.facts_cut
 FROM run x JOIN app_user u ON u.id = x.owner_id WHERE x.id = :run_id;
 
 -- name: dump_run_write
 INSERT INTO run (project_id, owner_id, facts_stale, indexed, public_id, name, state, run_group, job_type, host,
     notes, tags, command, reason, exit_code, exit_signal, oom, created_ms, started_ms, ended_ms,
     seen_ms, cost_micro, console_bytes, console_final, create_hash, job_public_id, parent_public_id,
-    parent_step, redacted, stop_asked_ms)
+    parent_step, redacted, stop_asked_ms, facts_cut)
 VALUES (:project_id, :owner_id, 0, 0, :public_id, :name, :state, :run_group, :job_type, :host, :notes,
     :tags, :command, :reason, :exit_code, :exit_signal, :oom, :created_ms, :started_ms, :ended_ms,
     :seen_ms, :cost_micro, :console_bytes, :console_final, :create_hash, :job_public_id,
-    :parent_public_id, :parent_step, :redacted, :stop_asked_ms)
+    :parent_public_id, :parent_step, :redacted, :stop_asked_ms, :facts_cut)
 RETURNING id;
 
 -- name: dump_doc_read

@@ -16,7 +16,7 @@ static const struct dump_column run_columns[] = {
     {"console_final", DUMP_I64, false}, {"create_hash", DUMP_BYTES, false},
     {"job_public_id", DUMP_TEXT, true}, {"parent_public_id", DUMP_TEXT, true},
     {"parent_step", DUMP_I64, true},    {"redacted", DUMP_I64, false},
-    {"stop_asked_ms", DUMP_I64, true},
+    {"stop_asked_ms", DUMP_I64, true},  {"facts_cut", DUMP_I64, false},
 };
 static const struct dump_column doc_columns[] = {
     {"kind", DUMP_TEXT, false},

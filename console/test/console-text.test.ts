@@ -51,6 +51,25 @@ describe('lines from bytes', () => {
     expect([lines.count, lines.line(1)]).toEqual([2, 'bcd'])
   })
 
+  it('progress bars that lie over each other are each shown in their last state', () => {
+    const lines = new LogLines()
+    lines.add(bytes('\router  0%\n\rinner  0%\x1b[A'))
+    for (let n = 1; n <= 3; n++) lines.add(bytes(`\n\rinner ${n}0%\x1b[A`))
+    lines.add(bytes('\router 50%\n\n'))
+    expect(lines.count).toBe(2)
+    expect([lines.line(0), lines.line(1)].map(plainLine)).toEqual(['outer 50%', 'inner 30%'])
+  })
+
+  it('a line that is written over for hours stays small', () => {
+    const lines = new LogLines()
+    for (let n = 0; n < 20_000; n++) lines.add(bytes(`\r${n}%`))
+    expect(lines.line(0).length).toBeLessThan(5000)
+    expect(plainLine(lines.line(0))).toBe('19999%')
+    lines.add(bytes('\r'))
+    lines.add(bytes('end\n'))
+    expect(plainLine(lines.line(0))).toBe('end')
+  })
+
   it('reading from the middle hides the cut line', () => {
     const lines = new LogLines(true)
     lines.add(bytes('rest of a line\nwhole\n'))

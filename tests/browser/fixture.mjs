@@ -82,11 +82,21 @@ const runs = Array.from({ length: 64 }, (_, n) => run(n))
 const detail = (one) => ({
   ...one,
   command: ['python', 'examples/digits/train.py', '--epochs', '30'],
+  parent: one.id === id('r', 1) ? id('r', 9) : null,
+  parent_step: one.id === id('r', 1) ? 500 : null,
+  parent_exists: true,
+  has_hidden: one.id === id('r', 1),
+  redacted: 3,
   code: {
-    commit: '0123456789abcdef0123456789abcdef01234567',
-    branch: 'main',
-    remote: 'https://example.org/vision.git',
-    diff_sha256: 'ab'.repeat(32),
+    git: {
+      commit: '0123456789abcdef0123456789abcdef01234567',
+      branch: 'main',
+      remote: 'https://example.org/vision.git',
+      diff_sha256: 'ab'.repeat(32),
+    },
+    untracked: ['notes.txt', 'sweep.yaml'],
+    untracked_count: 2,
+    package_sources: { torch: 'git+https://example.org/torch@0123456' },
     python: '3.11.2',
     packages: Object.fromEntries(
       [
@@ -232,6 +242,8 @@ const projects = [
     running_count: 2,
     last_run_at: ago(6 * minute),
     cost_micro: 18_340_000,
+    silent_s: 300,
+    silent_is_default: true,
   },
   {
     name: 'demo',
@@ -397,6 +409,55 @@ function metricsAnswer({ url }) {
   return [200, page(names.map(metric))]
 }
 
+const writers = [0, 1].map((rank) => ({
+  id: id('w', rank + 1),
+  kind: 'trainer',
+  host: `rack${rank + 1}`,
+  rank,
+  local_rank: 0,
+  world_size: 2,
+  started_at: ago(40 * minute),
+  ended_at: null,
+  exit_code: null,
+  signal: null,
+  epoch: 0,
+  visible_below: null,
+  console_bytes: 2048,
+  committed_offset: 4096,
+  applied_offset: 4096,
+  crc: '00000000',
+}))
+const alerts = ['error', 'warn', 'info'].map((level, i) => ({
+  id: 3 - i,
+  run: id('r', 1),
+  run_name: 'amber-digits-1',
+  level,
+  title: ['The loss is not finite', 'The learning rate is high', 'Halfway'][i],
+  text: i === 0 ? 'at step 1200\nlr = 0.3' : '',
+  at: ago((i + 1) * 7 * minute),
+  received_at: ago((i + 1) * 7 * minute),
+}))
+const diff = {
+  diff: [
+    'diff --git a/train.py b/train.py',
+    '--- a/train.py',
+    '+++ b/train.py',
+    '@@ -1,2 +1,2 @@',
+    ' import euvyra',
+    '-lr = 0.1',
+    '+lr = 0.3',
+    '',
+  ].join('\n'),
+  bytes: 120,
+  cut: false,
+}
+
+function stopped(part) {
+  const one = runs.find((other) => other.id === part)
+  one.stopping = true
+  return one
+}
+
 function cancelAnswer({ part }) {
   const one = jobOf(part)
   one.state = 'stopping'
@@ -415,11 +476,17 @@ const routes = [
   ],
   ['GET', /^\/me$/, ({ world }) => [200, world.me]],
   ['GET', /^\/projects$/, ({ world }) => some(world, projects)],
+  ['PATCH', /^\/projects\/([\w-]+)$/, () => [200, projects[0]]],
   ['PUT', /^\/projects\/([\w-]+)$/, ({ part }) => [201, { ...projects[2], name: part }]],
   ['GET', /^\/projects\/speech\/runs$/, () => [200, page([])]],
   ['GET', /^\/projects\/\w+\/runs$/, ({ url }) => [200, page(runsOf(url))]],
   ['POST', /metrics\/query$/, ({ body }) => [200, columns(series(body))]],
   ['GET', /^\/runs\/\w+\/metrics$/, metricsAnswer],
+  ['GET', /^\/runs\/\w+\/writers$/, () => [200, { items: writers }]],
+  ['GET', /^\/runs\/\w+\/alerts$/, () => [200, page(alerts)]],
+  ['GET', /^\/projects\/\w+\/alerts$/, () => [200, page(alerts)]],
+  ['GET', /^\/runs\/\w+\/diff$/, () => [200, diff]],
+  ['POST', /^\/runs\/(\w+)\/stop$/, ({ part }) => [200, stopped(part)]],
   ['', /^\/runs\/(\w+)$/, runAnswer],
   [
     'GET',

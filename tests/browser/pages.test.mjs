@@ -71,6 +71,49 @@ describe('every page is clean', () => {
   })
 })
 
+describe('a run that lives on', () => {
+  it('is asked to stop, shows its changes, its alerts, its ranks and what was set aside', async () => {
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    const run = server.runs[0].id
+    await page.goto(`${server.url}/p/vision/r/${run}/overview`)
+    await page.getByText('The loss is not finite').waitFor()
+    await page.getByText('2 ranks, on 2 hosts').waitFor()
+    await page.getByText('before step 500').waitFor()
+    await page.getByText('git+https://example.org/torch@0123456').waitFor()
+    await page.getByRole('button', { name: 'Show changes' }).click()
+    await page.getByText('+lr = 0.3').waitFor()
+    assert.deepEqual(await axeRun(page), [])
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.getByText('asked to stop').waitFor()
+    await page.goto(`${server.url}/p/vision/r/${run}/charts`)
+    const asked = page.waitForRequest((one) => {
+      const body = one.url().endsWith('/metrics/query') ? one.postDataJSON() : {}
+      return body.by === 'rank' && body.hidden === true
+    })
+    await page.getByLabel('Steps set aside').check()
+    await page.getByLabel('Lines').selectOption('rank')
+    await asked
+    await page.goto(`${server.url}/p/vision/r/${run}/log`)
+    const text = page.waitForRequest((one) => one.url().includes('&writer='))
+    await page.getByLabel('Whose text').selectOption({ index: 2 })
+    await text
+    await page.goto(`${server.url}/p/vision/runs`)
+    await page.getByRole('button', { name: '3 alerts' }).click()
+    await page.getByRole('link', { name: 'amber-digits-1' }).first().waitFor()
+    assert.deepEqual(await axeRun(page), [])
+    await page.goto(`${server.url}/`)
+    await page.getByRole('button', { name: 'Settings of vision' }).click()
+    await page.getByLabel('Silence until a run counts as crashed').fill('900')
+    const saved = page.waitForRequest((one) => one.method() === 'PATCH')
+    await page.getByRole('button', { name: 'Save' }).click()
+    assert.equal((await saved).postDataJSON().silent_s, 900)
+    assert.deepEqual(await troubleOf(opened), [])
+    await opened.context.close()
+  })
+})
+
 describe('signing in', () => {
   it('keeps the address, says what is wrong, and ends with sign-out', async () => {
     server.world.signedIn = false

@@ -19,6 +19,9 @@ export type Target = Schemas['Target']
 export type Agent = Schemas['Agent']
 export type AccessKey = Schemas['Key']
 export type KeySecret = Schemas['KeySecret']
+export type Writer = Schemas['Writer']
+export type Alert = Schemas['Alert']
+export type Diff = Schemas['Diff']
 
 /** What the server answered instead, or that it did not answer. */
 export class ApiError extends Error {
@@ -80,10 +83,12 @@ export async function consoleRead(
   run: string,
   offset: number,
   limit: number,
+  writer = '', // one process of the run; empty: all of them
 ): Promise<ConsolePiece> {
   let response: Response
   try {
-    response = await fetch(`/api/v1/runs/${run}/console?offset=${offset}&limit=${limit}`, {
+    const part = writer ? `&writer=${writer}` : ''
+    response = await fetch(`/api/v1/runs/${run}/console?offset=${offset}&limit=${limit}${part}`, {
       credentials: 'same-origin',
     })
   } catch {

@@ -8,6 +8,9 @@ export interface MetricColumns {
   metric: string
   count: number
   notFinite: number
+  rank: number | null | undefined // of which process; undefined: of all together
+  host: string | undefined
+  hidden: boolean // steps that were set aside
   x: Float64Array // of the first point of each bucket
   last: Float64Array
   min: Float64Array // NaN: no point of the bucket is finite
@@ -16,7 +19,16 @@ export interface MetricColumns {
 
 interface Head {
   series_columns: string[]
-  series: { run: string; metric: string; count: number; not_finite: number; buckets: number }[]
+  series: {
+    run: string
+    metric: string
+    rank?: number | null
+    host?: string
+    hidden?: boolean
+    count: number
+    not_finite: number
+    buckets: number
+  }[]
 }
 
 export function readColumns(bytes: unknown): MetricColumns[] {
@@ -39,6 +51,9 @@ export function readColumns(bytes: unknown): MetricColumns[] {
       metric: one.metric,
       count: one.count,
       notFinite: one.not_finite,
+      rank: one.rank,
+      host: one.host,
+      hidden: one.hidden ?? false,
       x: column('x'),
       last: column('last'),
       min: column('min'),

@@ -4,7 +4,7 @@
 import { Watched } from '../base/emitter'
 
 export type LiveState = 'live' | 'behind' | 'offline'
-export type LiveKind = 'run' | 'job' | 'metrics' | 'console' | 'agent'
+export type LiveKind = 'run' | 'job' | 'metrics' | 'console' | 'alert' | 'agent'
 
 export interface LiveEvent {
   kind: LiveKind | 'refresh' // refresh: something may have been missed, ask for everything shown
@@ -18,7 +18,7 @@ interface ChannelMessage {
   ask?: boolean // a new tab wants to know the state
 }
 
-const KINDS: LiveKind[] = ['run', 'job', 'metrics', 'console', 'agent']
+const KINDS: LiveKind[] = ['run', 'job', 'metrics', 'console', 'alert', 'agent']
 const POLL_MS = 5000
 const SILENT_MS = 40_000 // the server sends something at least every 15 s
 

@@ -9,9 +9,11 @@ import {
 import {
   type AccessKey,
   type Agent,
+  type Alert,
   ApiError,
   ask,
   client,
+  type Diff,
   type Job,
   type JobEvent,
   type Me,
@@ -21,6 +23,7 @@ import {
   type RunDetail,
   type Server,
   type Target,
+  type Writer,
 } from './client'
 import { type MetricColumns, readColumns } from './columns'
 import type { LiveEvent } from './live'
@@ -85,6 +88,36 @@ export const useRun = (run: string): Asked<RunDetail> =>
     queryFn: () => ask(client.GET('/api/v1/runs/{run}', { params: { path: { run } } })),
   })
 
+/** The processes that wrote the run. */
+export const useWriters = (run: string): Asked<Writer[]> =>
+  useQuery({
+    queryKey: ['run', run, 'writers'],
+    queryFn: async () =>
+      (await ask(client.GET('/api/v1/runs/{run}/writers', { params: { path: { run } } }))).items,
+  })
+
+/** The newest alerts of a run, or of a whole project. */
+export const useAlerts = (of: { run: string } | { project: string }): Asked<Alert[]> =>
+  useQuery({
+    queryKey: 'run' in of ? ['alerts', of.run] : ['alerts', 'project', of.project],
+    queryFn: async () => {
+      const query = { limit: 100 }
+      if ('run' in of) {
+        const params = { path: { run: of.run }, query }
+        return (await ask(client.GET('/api/v1/runs/{run}/alerts', { params }))).items
+      }
+      const params = { path: { project: of.project }, query }
+      return (await ask(client.GET('/api/v1/projects/{project}/alerts', { params }))).items
+    },
+  })
+
+export const useDiff = (run: string, enabled: boolean): Asked<Diff> =>
+  useQuery({
+    queryKey: ['diff', run],
+    enabled,
+    queryFn: () => ask(client.GET('/api/v1/runs/{run}/diff', { params: { path: { run } } })),
+  })
+
 export type MetricKind = 'metric' | 'system'
 
 async function metricsOfRun(run: string, kind: MetricKind): Promise<Metric[]> {
@@ -130,7 +163,11 @@ export interface SeriesQuery {
   from: number | null
   to: number | null
   buckets: number
+  by: SeriesBy
+  hidden: boolean // also what was set aside
 }
+
+export type SeriesBy = '' | 'rank' | 'host'
 
 export const useSeries = (query: SeriesQuery, enabled: boolean): Asked<MetricColumns[]> =>
   useQuery({
@@ -147,6 +184,8 @@ export const useSeries = (query: SeriesQuery, enabled: boolean): Asked<MetricCol
             x: query.x,
             buckets: query.buckets,
             format: 'columns',
+            ...(query.by ? { by: query.by } : {}),
+            ...(query.hidden ? { hidden: true } : {}),
             ...(query.from === null ? {} : { from: query.from }),
             ...(query.to === null ? {} : { to: query.to }),
           },
@@ -230,6 +269,11 @@ export function staleKeys(event: LiveEvent): unknown[][] {
       ]
     case 'console':
       return [['run', event.id]]
+    case 'alert':
+      return [
+        ['alerts', event.id],
+        ['alerts', 'project', event.project],
+      ]
     case 'agent':
       return [['agents'], ['targets']]
     case 'refresh':

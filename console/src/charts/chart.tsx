@@ -9,7 +9,8 @@ import {
   useState,
 } from 'react'
 import 'uplot/dist/uPlot.min.css'
-import { type SeriesQuery, useSeries, type XAxis } from '../api/queries'
+import type { MetricColumns } from '../api/columns'
+import { type SeriesBy, type SeriesQuery, useSeries, type XAxis } from '../api/queries'
 import { coloursFor } from '../base/colours'
 import { formatInteger, formatMetric } from '../base/format'
 import { t } from '../base/i18n'
@@ -27,6 +28,8 @@ export interface ChartSettings {
   x: XAxis
   log: boolean
   smoothing: number
+  by: SeriesBy
+  hidden: boolean
 }
 
 interface ChartProps {
@@ -74,24 +77,48 @@ function useChartSeries(props: ChartProps): {
     from: props.zoom ? Math.floor(props.zoom.min) : null,
     to: props.zoom ? Math.ceil(props.zoom.max) : null,
     // In steps, so that a resize by a few pixels asks nothing anew.
+    by: props.settings.by,
+    hidden: props.settings.hidden,
     buckets: Math.min(4096, Math.max(50, Math.ceil(props.size.width / 2 / 50) * 50)),
   }
   const asked = useSeries(query, props.seen && props.size.width > 0)
   const { runs, allRuns, dark } = props
   const data = asked.data
   const series = useMemo(() => {
-    const colours = coloursFor(allRuns, dark)
+    const shown = (data ?? []).filter((one) => one.count > 0)
+    // Lines of one run need colours of their own; lines of several keep those of their runs.
+    const split = runs.length === 1 && shown.some((one) => partOf(one) !== '')
+    const keys = split ? [...new Set(shown.map(partOf))].sort(inOrder) : allRuns
+    const colours = coloursFor(keys, dark)
     const names = new Map(runs.map((run) => [run.id, run.name]))
-    return (data ?? [])
-      .filter((one) => one.count > 0)
-      .map((one) => ({
+    return shown.map((one) => {
+      const colour = colours.get(split ? partOf(one) : one.run) ?? '#888888'
+      return {
         ...one,
-        id: one.run,
-        label: names.get(one.run) ?? one.run,
-        colour: colours.get(one.run) ?? '#888888',
-      }))
+        id: `${one.run}/${partOf(one)}${one.hidden ? '/hidden' : ''}`,
+        label: labelOf(one, names.get(one.run) ?? one.run),
+        colour: one.hidden ? `${colour}66` : colour,
+      }
+    })
   }, [data, runs, allRuns, dark])
   return { series, loading: asked.isPending, failed: data ? null : asked.error }
+}
+
+/** Which of a run's processes a series is of; empty: all of them. */
+function partOf(one: MetricColumns): string {
+  if (one.host !== undefined) return one.host
+  if (one.rank === undefined) return ''
+  return one.rank === null ? '-' : String(one.rank)
+}
+
+const inOrder = (a: string, b: string): number => a.localeCompare(b, undefined, { numeric: true })
+
+function labelOf(one: MetricColumns, name: string): string {
+  let label = name
+  if (one.host !== undefined) label = t('charts.of_host', { name, host: one.host })
+  else if (one.rank === null) label = t('charts.of_no_rank', { name })
+  else if (one.rank !== undefined) label = t('charts.of_rank', { name, n: one.rank })
+  return one.hidden ? t('charts.set_aside', { name: label }) : label
 }
 
 function xOf(reading: Reading): number {

@@ -1,5 +1,5 @@
 import type { ReactElement } from 'react'
-import type { XAxis } from '../api/queries'
+import type { SeriesBy, XAxis } from '../api/queries'
 import { t } from '../base/i18n'
 import { IconButton } from './button'
 import { Cut } from './cut'
@@ -12,12 +12,22 @@ export const chartParts = { Cut, IconButton, useSeen, useSize, useDark }
 const SMOOTHING = ['0', '0.3', '0.6', '0.8', '0.9', '0.95', '0.99']
 
 export interface ChartView {
-  settings: { x: XAxis; log: boolean; smoothing: number }
+  settings: { x: XAxis; log: boolean; smoothing: number; by: SeriesBy; hidden: boolean }
   filter: string
   zoom: { min: number; max: number } | null
   setZoom: (range: { min: number; max: number } | null) => void
   tools: ReactElement
 }
+
+/** What can be asked of the runs on the board beyond one line each. */
+export interface ChartChoices {
+  ranks?: boolean
+  hosts?: boolean
+  hidden?: boolean
+}
+
+const isBy = (value: string): value is SeriesBy =>
+  value === '' || value === 'rank' || value === 'host'
 
 const isAxis = (value: string): value is XAxis =>
   value === 'step' || value === 'time' || value === 'relative'
@@ -29,13 +39,16 @@ function zoomOf(text: string): { min: number; max: number } | null {
 }
 
 /** Axis, scale, smoothing, zoom and filter of a board: all in the URL, all with keys. */
-export function useChartView(defaultX: XAxis): ChartView {
+export function useChartView(defaultX: XAxis, choices: ChartChoices = {}): ChartView {
   const [xText, setX] = useViewParam('x', defaultX)
   const [log, setLog] = useViewParam('log', '0')
   const [smoothing, setSmoothing] = useViewParam('smooth', '0')
+  const [byText, setBy] = useViewParam('by', '')
+  const [hidden, setHidden] = useViewParam('aside', '0')
   const [filter, setFilter] = useViewParam('m', '')
   const [zoomText, setZoomText] = useViewParam('range', '', 'push')
   const x = isAxis(xText) ? xText : defaultX
+  const by = isBy(byText) && (choices.ranks || choices.hosts) ? byText : ''
   const zoom = zoomOf(zoomText)
   const setZoom = (range: { min: number; max: number } | null): void =>
     setZoomText(
@@ -87,11 +100,39 @@ export function useChartView(defaultX: XAxis): ChartView {
         />
         {t('charts.log_scale')}
       </label>
+      {(choices.ranks || choices.hosts) && (
+        <Select
+          label={t('charts.by')}
+          value={by}
+          onChange={setBy}
+          choices={[
+            { value: '', label: t('charts.by_run') },
+            ...(choices.ranks ? [{ value: 'rank' as const, label: t('charts.by_rank') }] : []),
+            ...(choices.hosts ? [{ value: 'host' as const, label: t('charts.by_host') }] : []),
+          ]}
+        />
+      )}
+      {choices.hidden && (
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={hidden === '1'}
+            onChange={(event) => setHidden(event.target.checked ? '1' : '0')}
+          />
+          {t('charts.show_aside')}
+        </label>
+      )}
       {zoom && (
         <IconButton icon="reset" label={t('charts.reset_zoom')} onClick={() => setZoom(null)} />
       )}
     </div>
   )
-  const settings = { x, log: log === '1', smoothing: Number(smoothing) || 0 }
+  const settings = {
+    x,
+    log: log === '1',
+    smoothing: Number(smoothing) || 0,
+    by,
+    hidden: choices.hidden === true && hidden === '1',
+  }
   return { settings, filter, zoom, setZoom, tools }
 }

@@ -5,12 +5,13 @@ import { ApiError, ask, client, type Project } from '../../api/client'
 import { useProjects, useServer } from '../../api/queries'
 import { formatAgo, formatInteger, formatMoney, formatTime } from '../../base/format'
 import { t, tName } from '../../base/i18n'
-import { Button } from '../../widgets/button'
+import { Button, IconButton } from '../../widgets/button'
 import { Dialog } from '../../widgets/dialog'
 import { Command, Empty, Shown } from '../../widgets/empty'
 import { Field, SearchField } from '../../widgets/field'
 import { useShortcuts, useTitle, useViewParam } from '../../widgets/hooks'
 import { useRows } from '../../widgets/rows'
+import { ProjectSettings } from './settings'
 
 function NewProject({ open, onClose }: { open: boolean; onClose: () => void }): ReactElement {
   const queries = useQueryClient()
@@ -64,10 +65,12 @@ function Row({
   project,
   currency,
   current,
+  onSettings,
 }: {
   project: Project
   currency: string
   current: boolean
+  onSettings: () => void
 }): ReactElement {
   return (
     <tr className={current ? 'row-current' : undefined}>
@@ -96,6 +99,15 @@ function Row({
       </td>
       <td className="num">{formatMoney(project.cost_micro, currency)}</td>
       <td>{tName('role', project.role)}</td>
+      <td>
+        {(project.role === 'owner' || project.role === 'admin') && (
+          <IconButton
+            icon="pen"
+            label={t('projects.settings', { name: project.name })}
+            onClick={onSettings}
+          />
+        )}
+      </td>
     </tr>
   )
 }
@@ -106,6 +118,7 @@ export function ProjectsPage(): ReactElement {
   const [, navigate] = useLocation()
   const [search, setSearch] = useViewParam('q', '')
   const [creating, setCreating] = useState(false)
+  const [changing, setChanging] = useState<Project | null>(null)
   useTitle(t('projects.title'))
   const needle = search.toLowerCase()
   const shown = (projects.data ?? [])
@@ -160,6 +173,7 @@ export function ProjectsPage(): ReactElement {
                       {t('projects.column_cost')}
                     </th>
                     <th scope="col">{t('projects.column_role')}</th>
+                    <td />
                   </tr>
                 </thead>
                 <tbody>
@@ -169,6 +183,7 @@ export function ProjectsPage(): ReactElement {
                       project={project}
                       currency={server.data?.currency ?? 'EUR'}
                       current={i === current}
+                      onSettings={() => setChanging(project)}
                     />
                   ))}
                 </tbody>
@@ -177,6 +192,9 @@ export function ProjectsPage(): ReactElement {
           )
         }
       </Shown>
+      {changing && (
+        <ProjectSettings key={changing.name} project={changing} onClose={() => setChanging(null)} />
+      )}
       <NewProject open={creating} onClose={() => setCreating(false)} />
     </div>
   )

@@ -1,5 +1,6 @@
 import { type ReactElement, useMemo } from 'react'
 import type { RunDetail } from '../../api/client'
+import { useWriters } from '../../api/queries'
 import { t } from '../../base/i18n'
 import { Board } from '../../charts/board'
 import { chartParts, useChartView } from '../../widgets/chart-tools'
@@ -12,7 +13,13 @@ export function RunCharts({
   run: RunDetail
   kind: 'metric' | 'system'
 }): ReactElement {
-  const view = useChartView(kind === 'metric' ? 'step' : 'relative')
+  const writers = useWriters(run.id).data ?? []
+  const distinct = (values: unknown[]): boolean => new Set(values).size > 1
+  const view = useChartView(kind === 'metric' ? 'step' : 'relative', {
+    ranks: distinct(writers.map((one) => one.rank).filter((rank) => rank !== null)),
+    hosts: distinct(writers.map((one) => one.host).filter((host) => host !== '')),
+    hidden: kind === 'metric' && run.has_hidden === true,
+  })
   const runs = useMemo(() => [{ id: run.id, name: run.name }], [run.id, run.name])
   const empty =
     kind === 'metric' ? (

@@ -113,13 +113,17 @@ export function RunHeader(props: {
   const { run, currency, colour } = props
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const [dialog, setDialog] = useState<'rename' | 'tag' | 'delete' | null>(null)
+  const [dialog, setDialog] = useState<'rename' | 'tag' | 'delete' | 'stop' | null>(null)
   const change = useChange(run)
   const close = (): void => setDialog(null)
   const remove = async (): Promise<void> => {
     await ask(client.DELETE('/api/v1/runs/{run}', { params: { path: { run: run.id } } }))
     await queries.invalidateQueries({ queryKey: ['runs', run.project] })
     navigate(`/p/${run.project}/runs`)
+  }
+  const stop = async (): Promise<void> => {
+    await ask(client.POST('/api/v1/runs/{run}/stop', { params: { path: { run: run.id } } }))
+    await queries.invalidateQueries({ queryKey: ['run', run.id] })
   }
   return (
     <header className="page-head thing-head">
@@ -154,7 +158,13 @@ export function RunHeader(props: {
         ))}
         <IconButton icon="tag" label={t('run.add_tag')} onClick={() => setDialog('tag')} />
       </span>
+      {run.stopping && <span className="tag">{t('run.stopping')}</span>}
       <span className="spring" />
+      {run.state === 'running' && !run.stopping && (
+        <Button icon="stop" onClick={() => setDialog('stop')}>
+          {t('run.stop')}
+        </Button>
+      )}
       <Menu
         label={t('run.menu')}
         trigger={<Icon name="more" />}
@@ -205,6 +215,14 @@ export function RunHeader(props: {
           onSave={(tag) => change({ tags: [...new Set([...run.tags, tag])] })}
         />
       )}
+      <Confirm
+        title={t('run.stop')}
+        text={t('run.stop_sure', { name: run.name })}
+        action={t('run.stop')}
+        open={dialog === 'stop'}
+        onClose={close}
+        onConfirm={stop}
+      />
       <Confirm
         title={t('run.delete')}
         text={t('run.delete_sure', { name: run.name })}

@@ -2,12 +2,15 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import { ask, client, type RunDetail } from '../../api/client'
+import { useAlerts, useWriters } from '../../api/queries'
 import { formatBytes, formatInteger, formatMoney, formatTime } from '../../base/format'
 import { t } from '../../base/i18n'
+import { AlertList } from '../../widgets/alerts'
 import { Button } from '../../widgets/button'
 import { endingText } from '../../widgets/ending'
 import { Card, Facts, KeyValues } from '../../widgets/facts'
 import { SearchField } from '../../widgets/field'
+import { Diff } from './diff'
 
 type Loose = Record<string, unknown>
 
@@ -24,6 +27,7 @@ function pick(object: Loose, ...names: string[]): unknown {
 interface Package {
   name: string
   version: string
+  source?: string // where it came from, when that was not an index
 }
 
 function packagesOf(code: Loose): Package[] {
@@ -39,7 +43,12 @@ function packagesOf(code: Loose): Package[] {
     })
   }
   if (typeof value === 'object' && value !== null) {
-    return Object.entries(value).map(([name, version]) => ({ name, version: text(version) }))
+    const sources = (code.package_sources ?? {}) as Loose
+    return Object.entries(value).map(([name, version]) => ({
+      name,
+      version: text(version),
+      source: text(sources[name]),
+    }))
   }
   return []
 }
@@ -60,6 +69,7 @@ function Packages({ packages }: { packages: Package[] }): ReactElement | null {
         {shown.map((one) => (
           <li key={one.name} className="mono">
             {one.name} <span className="muted">{one.version}</span>
+            {one.source && <span className="muted package-source">{one.source}</span>}
           </li>
         ))}
       </ul>
@@ -67,7 +77,23 @@ function Packages({ packages }: { packages: Package[] }): ReactElement | null {
   )
 }
 
-function Code({ code }: { code: Loose | null }): ReactElement {
+function Untracked({ code }: { code: Loose }): ReactElement | null {
+  const names = Array.isArray(code.untracked) ? code.untracked.map(text) : []
+  const count = typeof code.untracked_count === 'number' ? code.untracked_count : names.length
+  if (count === 0) return null
+  return (
+    <details>
+      <summary>{t('run.untracked', { n: count })}</summary>
+      <ul className="mono">
+        {names.map((name) => (
+          <li key={name}>{name}</li>
+        ))}
+      </ul>
+    </details>
+  )
+}
+
+function Code({ run, code }: { run: string; code: Loose | null }): ReactElement {
   if (!code) {
     return (
       <Card title={t('run.code')}>
@@ -75,8 +101,9 @@ function Code({ code }: { code: Loose | null }): ReactElement {
       </Card>
     )
   }
-  const commit = text(pick(code, 'commit', 'git_commit'))
-  const dirty = Boolean(pick(code, 'diff_hash', 'diff_sha256', 'diff', 'dirty'))
+  const git = (code.git ?? code) as Loose
+  const commit = text(git.commit)
+  const dirty = Boolean(pick(git, 'diff_sha256', 'dirty'))
   return (
     <Card title={t('run.code')}>
       <Facts
@@ -89,11 +116,13 @@ function Code({ code }: { code: Loose | null }): ReactElement {
               </span>
             ),
           ],
-          [t('run.branch'), text(pick(code, 'branch', 'git_branch'))],
-          [t('run.remote'), text(pick(code, 'remote', 'git_remote'))],
+          [t('run.branch'), text(git.branch)],
+          [t('run.remote'), text(git.remote)],
           [t('run.python'), text(pick(code, 'python', 'python_version'))],
         ]}
       />
+      {dirty && <Diff run={run} />}
+      <Untracked code={code} />
     </Card>
   )
 }
@@ -156,6 +185,46 @@ function Notes({ run }: { run: RunDetail }): ReactElement {
   )
 }
 
+/** The run it branches from: what was inherited goes when that is deleted. */
+function Parent({ run }: { run: RunDetail }): ReactElement | null {
+  if (!run.parent) return null
+  const step = t('run.parent_step', { n: run.parent_step ?? 0 })
+  if (run.parent_exists === false) {
+    return (
+      <span>
+        <span className="mono">{run.parent}</span> {step} ({t('run.parent_gone')})
+      </span>
+    )
+  }
+  return (
+    <span>
+      <Link href={`/p/${run.project}/r/${run.parent}`} className="mono">
+        {run.parent}
+      </Link>{' '}
+      {step}
+    </span>
+  )
+}
+
+function Processes({ run }: { run: string }): ReactElement | null {
+  const writers = useWriters(run).data ?? []
+  const ranks = writers.filter((one) => one.rank !== null && one.kind === 'trainer')
+  if (ranks.length < 2) return null
+  const hosts = new Set(ranks.map((one) => one.host))
+  const text = t('run.ranks', { n: ranks.length })
+  return <span>{hosts.size > 1 ? `${text}, ${t('run.hosts', { n: hosts.size })}` : text}</span>
+}
+
+function Alerts({ run }: { run: RunDetail }): ReactElement | null {
+  const alerts = useAlerts({ run: run.id })
+  if (!alerts.data || alerts.data.length === 0) return null
+  return (
+    <Card title={t('alerts.title')}>
+      <AlertList project={run.project} alerts={alerts.data} names={false} />
+    </Card>
+  )
+}
+
 export function Overview({ run, currency }: { run: RunDetail; currency: string }): ReactElement {
   const code = run.code as Loose | null
   const machine = run.machine as Loose | null
@@ -163,6 +232,7 @@ export function Overview({ run, currency }: { run: RunDetail; currency: string }
   return (
     <div className="overview">
       <div className="overview-column">
+        <Alerts run={run} />
         <KeyValues
           title={t('run.summary')}
           value={run.summary}
@@ -192,6 +262,9 @@ export function Overview({ run, currency }: { run: RunDetail; currency: string }
               [t('run.ended'), run.ended_at && formatTime(run.ended_at)],
               [t('runs.column_state'), endingText(run)],
               [t('run.host'), run.host],
+              [t('run.parent'), run.parent && <Parent key="parent" run={run} />],
+              [t('run.processes'), <Processes key="processes" run={run.id} />],
+              [t('run.redacted'), run.redacted ? formatInteger(run.redacted) : ''],
               [t('run.group'), run.group],
               [t('run.job_type'), run.job_type],
               [t('run.cost'), run.cost_micro === null ? '' : formatMoney(run.cost_micro, currency)],
@@ -210,7 +283,7 @@ export function Overview({ run, currency }: { run: RunDetail; currency: string }
             ]}
           />
         </Card>
-        <Code code={code} />
+        <Code run={run.id} code={code} />
         {machine ? (
           <KeyValues
             title={t('run.machine')}

@@ -6,6 +6,7 @@ import { coloursFor } from '../../base/colours'
 import { t, tName } from '../../base/i18n'
 import { isTextList, remember, rememberedJson } from '../../base/store'
 import { compareValues } from '../../base/values'
+import { AlertButton } from '../../widgets/alerts'
 import { Button, Segments } from '../../widgets/button'
 import { Command, Empty, Failure, Loading } from '../../widgets/empty'
 import { SearchField, Select } from '../../widgets/field'
@@ -204,6 +205,7 @@ export function RunsPage({ project }: { project: string }): ReactElement {
           </span>
         )}
         <span className="spring" />
+        <AlertButton project={project} />
         <ColumnPicker runs={loaded.runs} columns={columns} onChange={setColumns} />
         <Segments
           label={t('runs.view')}

@@ -25,7 +25,12 @@ export function MenuPopup(props: MenuProps): ReactElement {
         {trigger}
       </Base.Trigger>
       <Base.Portal>
-        <Base.Positioner align={align ?? 'start'} side={side ?? 'bottom'} sideOffset={4}>
+        <Base.Positioner
+          className="floating"
+          align={align ?? 'start'}
+          side={side ?? 'bottom'}
+          sideOffset={4}
+        >
           <Base.Popup className="menu">{children(kit)}</Base.Popup>
         </Base.Positioner>
       </Base.Portal>

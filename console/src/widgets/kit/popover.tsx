@@ -17,7 +17,7 @@ export function PopoverPanel(props: PopoverProps): ReactElement {
         {props.label}
       </Base.Trigger>
       <Base.Portal>
-        <Base.Positioner align="end" sideOffset={4}>
+        <Base.Positioner className="floating" align="end" sideOffset={4}>
           <Base.Popup className="popover" aria-label={props.label}>
             {props.children}
           </Base.Popup>

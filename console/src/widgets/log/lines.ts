@@ -1,13 +1,23 @@
 // Console text as it arrives: bytes at offsets become lines. Pure; the viewer draws, the page loads.
-import { plainLine } from '../../base/ansi'
+import { foldReturns, plainLine } from '../../base/ansi'
 
 const LINES_MAX = 200_000 // beyond it the oldest go; the whole text can be downloaded
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what moves the cursor
+const MOVES = /\n|\x1b\[(\d*)A/g
+const LONG = 4096 // a line that was written over and over is cut to what is seen of it
+
+function settled(line: string): string {
+  if (line.length < LONG || !line.includes('\r')) return line
+  return foldReturns(line) + (line.endsWith('\r') ? '\r' : '')
+}
 
 export class LogLines {
   #decoder = new TextDecoder('utf-8')
   #lines: string[] = []
   #open = '' // the last line while its newline has not come
   #dropped = 0
+  #above = 0 // how many lines above the open one the text goes: progress bars move up and down
   #cutStart: boolean
 
   /** `cutStart`: reading began inside a line, whose rest is not shown. */
@@ -16,19 +26,45 @@ export class LogLines {
   }
 
   add(bytes: Uint8Array): void {
-    const text = this.#open + this.#decoder.decode(bytes, { stream: true })
-    const parts = text.split('\n')
-    this.#open = parts.pop() ?? ''
-    if (this.#cutStart && parts.length > 0) {
-      parts.shift()
-      this.#cutStart = false
+    const text = this.#decoder.decode(bytes, { stream: true })
+    let from = 0
+    for (const move of text.matchAll(MOVES)) {
+      this.#write(text.slice(from, move.index))
+      from = move.index + move[0].length
+      if (move[0] === '\n') this.#down()
+      else this.#up(Math.max(1, Number(move[1] ?? 1)))
     }
-    for (const part of parts) this.#lines.push(part.endsWith('\r') ? part.slice(0, -1) : part)
+    this.#write(text.slice(from))
     if (this.#lines.length > LINES_MAX) {
       const over = this.#lines.length - LINES_MAX
       this.#lines.splice(0, over)
       this.#dropped += over
     }
+  }
+
+  #write(text: string): void {
+    if (text === '') return
+    if (this.#above === 0) {
+      this.#open = settled(this.#open + text)
+      return
+    }
+    const at = this.#lines.length - this.#above
+    this.#lines[at] = settled((this.#lines[at] as string) + text)
+  }
+
+  #down(): void {
+    if (this.#above > 0) {
+      this.#above--
+      return
+    }
+    const line = this.#open
+    this.#open = ''
+    if (this.#cutStart) this.#cutStart = false
+    else this.#lines.push(line.endsWith('\r') ? line.slice(0, -1) : line)
+  }
+
+  #up(by: number): void {
+    this.#above = Math.min(this.#above + by, this.#lines.length)
   }
 
   /** Lines held, the open one counted. */

@@ -20,12 +20,13 @@ export interface LoadedLog {
 /** Reads on from `offset` until there is no more. */
 async function readOn(
   run: string,
+  writer: string,
   offset: number,
   take: (bytes: Uint8Array, next: number, size: number, final: boolean) => boolean,
 ): Promise<void> {
   let at = offset
   for (let pieces = 0; pieces < 1000; pieces++) {
-    const piece = await consoleRead(run, at, PIECE)
+    const piece = await consoleRead(run, at, PIECE, writer)
     if (!take(piece.bytes, piece.next, piece.size, piece.final)) return
     if (piece.bytes.length === 0 || piece.next >= piece.size) return
     at = piece.next
@@ -43,7 +44,7 @@ interface Held {
 const nothing = (): Held => ({ lines: new LogLines(), start: 0, next: 0, size: 0, final: false })
 
 /** The console text of a run, kept current by live events. */
-export function useLog(run: string): LoadedLog {
+export function useLog(run: string, writer = ''): LoadedLog {
   const held = useRef<Held>(nothing())
   const [version, setVersion] = useState(0)
   const [loading, setLoading] = useState(true)
@@ -64,10 +65,10 @@ export function useLog(run: string): LoadedLog {
       return true
     }
     const begin = async (): Promise<void> => {
-      const { size } = await consoleRead(run, 0, 1)
+      const { size } = await consoleRead(run, 0, 1, writer)
       const start = from ?? Math.max(0, size - FIRST)
       Object.assign(held.current, { lines: new LogLines(start > 0), start, next: start })
-      await readOn(run, start, take)
+      await readOn(run, writer, start, take)
     }
     const update = async (first: boolean): Promise<void> => {
       if (busy) {
@@ -76,7 +77,7 @@ export function useLog(run: string): LoadedLog {
       }
       busy = true
       try {
-        await (first ? begin() : readOn(run, held.current.next, take))
+        await (first ? begin() : readOn(run, writer, held.current.next, take))
         if (alive) setError(null)
       } catch (failure) {
         if (alive) setError(failure instanceof ApiError ? failure : new ApiError(0, {}))
@@ -96,7 +97,7 @@ export function useLog(run: string): LoadedLog {
       alive = false
       stop()
     }
-  }, [run, from])
+  }, [run, writer, from])
 
   const { lines, start, size, final } = held.current
   const loadEarlier = (): void => setFrom(Math.max(0, start - 8 * FIRST))

@@ -7,12 +7,14 @@ import {
   useRef,
   useState,
 } from 'react'
+import type { Writer } from '../../api/client'
+import { useWriters } from '../../api/queries'
 import { parseLine, plainLine } from '../../base/ansi'
-import { formatInteger } from '../../base/format'
+import { formatInteger, formatTime } from '../../base/format'
 import { t } from '../../base/i18n'
 import { IconButton } from '../button'
 import { Failure, Loading } from '../empty'
-import { SearchField } from '../field'
+import { SearchField, Select } from '../field'
 import { useShortcuts, useSize } from '../hooks'
 import { Icon } from '../icon'
 import type { LogLines } from './lines'
@@ -86,6 +88,7 @@ interface Tools {
   step: (by: number) => void
   following: boolean
   follow: (on: boolean) => void
+  picker: ReactElement | null
 }
 
 function Toolbar(props: Tools): ReactElement {
@@ -113,6 +116,7 @@ function Toolbar(props: Tools): ReactElement {
           <IconButton icon="down" label={t('log.next')} onClick={() => props.step(1)} />
         </>
       )}
+      {props.picker}
       <span className="spring" />
       <span className="muted">
         {t('log.lines', { n: log.lines.count })}
@@ -166,15 +170,41 @@ function useScroll(count: number, version: number) {
   return { box, onScroll, show, first, shown, height, following, setFollowing }
 }
 
-/** The console text of a run: only visible lines exist, it follows while the run goes on. */
-export function LogView({ run }: { run: string }): ReactElement {
-  const log = useLog(run)
-  if (log.loading) return <Loading />
-  if (log.error && log.lines.count === 0) return <Failure error={log.error} />
-  return <LogBody log={log} run={run} />
+/** How a process that printed something is called. */
+function nameOf(writer: Writer): string {
+  const time = formatTime(writer.started_at)
+  if (writer.rank !== null) return t('log.of_rank', { n: writer.rank, time })
+  return writer.host ? t('log.of_host', { host: writer.host, time }) : time
 }
 
-function LogBody({ log, run }: { log: LoadedLog; run: string }): ReactElement {
+/** The console text of a run: only visible lines exist, it follows while the run goes on. */
+export function LogView({ run }: { run: string }): ReactElement {
+  const [chosen, setChosen] = useState('')
+  const writers = (useWriters(run).data ?? []).filter((one) => one.console_bytes > 0)
+  const log = useLog(run, chosen)
+  if (log.loading) return <Loading />
+  if (log.error && log.lines.count === 0) return <Failure error={log.error} />
+  const picker =
+    writers.length > 1 ? (
+      <Select
+        label={t('log.process')}
+        value={chosen}
+        onChange={setChosen}
+        choices={[
+          { value: '', label: t('log.all_processes', { n: writers.length }) },
+          ...writers.map((one) => ({ value: one.id, label: nameOf(one) })),
+        ]}
+      />
+    ) : null
+  return <LogBody key={chosen} log={log} run={run} picker={picker} />
+}
+
+function LogBody(props: {
+  log: LoadedLog
+  run: string
+  picker: ReactElement | null
+}): ReactElement {
+  const { log, run, picker } = props
   const [search, setSearch] = useState('')
   const [at, setAt] = useState(0)
   const scroll = useScroll(log.lines.count, log.version)
@@ -192,7 +222,7 @@ function LogBody({ log, run }: { log: LoadedLog; run: string }): ReactElement {
     if (search && found[0] !== undefined) scroll.show(found[0])
   }, [search])
   useShortcuts({ End: () => scroll.setFollowing(true) })
-  const tools = { log, run, search, setSearch, found, at, step }
+  const tools = { log, run, search, setSearch, found, at, step, picker }
   return (
     <div className="log">
       <Toolbar {...tools} following={scroll.following} follow={scroll.setFollowing} />

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
-DOC = Path(__file__).parents[2] / "docs" / "python.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", DOC.read_text(), re.S)
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = [
+    example
+    for page in ("python.md", "resume.md")
+    for example in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.S)
+]
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
@@ -22,4 +26,4 @@ def test_example_records_a_run(number: int, script: Any, seen: Any) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 2
+    assert len(EXAMPLES) >= 5

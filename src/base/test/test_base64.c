@@ -63,5 +63,7 @@ int main(void)
         cmocka_unit_test(every_byte_comes_back),
         cmocka_unit_test(other_text_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("base64", tests, NULL, NULL);
 }

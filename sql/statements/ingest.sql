@@ -241,10 +241,6 @@ ON CONFLICT (run_id, metric_id, writer_id, level, seq) DO UPDATE SET data = excl
 INSERT INTO blob (digest, size_bytes, created_ms) VALUES (:digest, :size_bytes, :created_ms)
 ON CONFLICT (digest) DO NOTHING;
 
--- name: blob_get
--- one row
-SELECT size_bytes FROM blob WHERE digest = :digest;
-
 -- name: project_blob_insert
 INSERT INTO project_blob (project_id, digest) VALUES (:project_id, :digest)
 ON CONFLICT (project_id, digest) DO NOTHING;

@@ -113,10 +113,6 @@ UPDATE job SET state = :state, ended = :ended, attempt_count = :attempt_count,
     event_count = :event_count
 WHERE id = :id;
 
--- name: job_count_by_run
--- one row
-SELECT count(id) FROM job WHERE run_id = :run_id;
-
 -- name: job_delete_events
 DELETE FROM job_event WHERE job_id = :job_id;
 
@@ -184,6 +180,3 @@ UPDATE attempt SET state = :state, token_hash = :token_hash, started_ms = :start
     exit_code = :exit_code, exit_signal = :exit_signal, oom = :oom, final = :final, reason = :reason,
     console_bytes = :console_bytes
 WHERE id = :id;
-
--- name: attempt_console_set
-UPDATE attempt SET console_bytes = :console_bytes WHERE id = :id;

@@ -142,3 +142,18 @@ void db__hash(const struct db_result *r, int column, uint8_t ret_hash[32])
     if (bytes.len == 32)
         memcpy(ret_hash, bytes.data, 32);
 }
+
+enum err_code db__take_pieces(struct db_result *r, int64_t from, int64_t to, struct buf *out,
+                              struct err *err)
+{
+    bool row = false;
+
+    for (TRY(db__next(r, &row, err)); row; TRY(db__next(r, &row, err))) {
+        int64_t start = db__i64(r, 0), end = MIN(db__i64(r, 1), to);
+        struct str data = db__view(r, 2);
+        int64_t begin = MAX(start, from);
+        if (begin < end)
+            (void)buf_add(out, data.data + (begin - start), (size_t)(end - begin));
+    }
+    return buf_check(out, "console text", err);
+}

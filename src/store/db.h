@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/id.h"
 #include "base/timeval.h"
@@ -162,3 +163,7 @@ int db__exit(const struct db_result *r, int column);     /* NULL: -1 */
 struct str db__text(const struct db_result *r, int column, struct arena *arena);
 struct id db__id(const struct db_result *r, int column); /* NULL: empty */
 void db__hash(const struct db_result *r, int column, uint8_t ret_hash[32]);
+/* Reads a result of pieces of a text (start offset, end offset, data) in their order and adds what
+ * lies between two offsets of the text to `out`. */
+MUST_CHECK enum err_code db__take_pieces(struct db_result *r, int64_t from, int64_t to,
+                                         struct buf *out, struct err *err);

@@ -316,18 +316,10 @@ enum err_code store_console_read(struct store *store, run_id run, int64_t offset
 {
     CLEANUP(db__result_release) struct db_result r = {0};
     int64_t to = offset + MIN(bytes_max, (int64_t)CONSOLE_READ_BYTES_MAX);
-    bool row = false;
 
     TRY(db__query(store->db, SQL_RUN_CONSOLE_READ,
                   ARGS(ARG_I64("run_id", run.v), ARG_I64("from_offset", offset),
                        ARG_I64("to_offset", to), ARG_I64("limit", 100000)),
                   &r, err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
-        int64_t start = db__i64(&r, 0), end = MIN(db__i64(&r, 1), to);
-        struct str data = db__view(&r, 2);
-        int64_t from = MAX(start, offset);
-        if (from < end)
-            (void)buf_add(out, data.data + (from - start), (size_t)(end - from));
-    }
-    return buf_check(out, "console text", err);
+    return db__take_pieces(&r, offset, to, out, err);
 }

@@ -110,18 +110,10 @@ enum err_code store_writer_console_read(struct store *store, writer_id writer, i
 {
     CLEANUP(db__result_release) struct db_result r = {0};
     int64_t to = offset + MIN(bytes_max, (int64_t)CONSOLE_READ_BYTES_MAX);
-    bool row = false;
 
     TRY(db__query(store->db, SQL_WRITER_CONSOLE_READ,
                   ARGS(ARG_I64("writer_id", writer.v), ARG_I64("from_offset", offset),
                        ARG_I64("to_offset", to), ARG_I64("limit", 100000)),
                   &r, err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
-        int64_t start = db__i64(&r, 0), end = MIN(db__i64(&r, 1), to);
-        struct str data = db__view(&r, 2);
-        int64_t from = MAX(start, offset);
-        if (from < end)
-            (void)buf_add(out, data.data + (from - start), (size_t)(end - from));
-    }
-    return buf_check(out, "console text", err);
+    return db__take_pieces(&r, offset, to, out, err);
 }

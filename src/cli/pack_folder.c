@@ -27,14 +27,7 @@ static enum err_code paths_add(struct paths *p, const char *path, struct err *er
 {
     if (p->count == PACK_FILES_MAX)
         return err_set(err, ERR_TOO_LARGE, "the folder has more than %d files", PACK_FILES_MAX);
-    if (p->count == p->room) {
-        size_t room = p->room ? p->room * 2 : 256;
-        const char **more = arena_array(p->arena, room, sizeof *more);
-        if (p->count)
-            memcpy(more, p->items, p->count * sizeof *more);
-        p->items = more;
-        p->room = room;
-    }
+    p->items = arena_more(p->arena, p->items, p->count, &p->room, sizeof *p->items);
     p->items[p->count++] = arena_text(p->arena, str_from(path));
     return OK;
 }

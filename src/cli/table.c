@@ -26,14 +26,7 @@ static const char *clean(struct arena *arena, const char *text)
 
 void table_add(struct table *t, const char *cell)
 {
-    if (t->cell_count == t->cell_room) {
-        size_t room = t->cell_room ? t->cell_room * 2 : 64;
-        const char **more = arena_array(t->arena, room, sizeof *more);
-        if (t->cell_count)
-            memcpy(more, t->cells, t->cell_count * sizeof *more);
-        t->cells = more;
-        t->cell_room = room;
-    }
+    t->cells = arena_more(t->arena, t->cells, t->cell_count, &t->cell_room, sizeof *t->cells);
     t->cells[t->cell_count++] = clean(t->arena, cell);
 }
 

@@ -81,21 +81,6 @@ enum err_code store_attribute_key_list(struct store *store, project_id project,
     return OK;
 }
 
-/* Room for one more, doubling. */
-static struct attribute *room_for(struct arena *arena, struct attribute *values, size_t count,
-                                  size_t *room)
-{
-    struct attribute *more;
-
-    if (count < *room)
-        return values;
-    *room = *room * 2 + 32;
-    more = arena_array(arena, *room, sizeof *more);
-    if (count)
-        memcpy(more, values, count * sizeof *more);
-    return more;
-}
-
 enum err_code store_attribute_list(struct store *store, run_id run, int space, struct arena *arena,
                                    struct attribute **ret_values, size_t *ret_count,
                                    struct err *err)
@@ -110,7 +95,7 @@ enum err_code store_attribute_list(struct store *store, run_id run, int space, s
         ARGS(ARG_I64("run_id", run.v), ARG_I64("space", space), ARG_I64("limit", EVERYTHING)), &r,
         err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
-        values = room_for(arena, values, count, &room);
+        values = arena_more(arena, values, count, &room, sizeof *values);
         values[count++] = (struct attribute){
             .key = {db__i64(&r, 0)},
             .name = db__text(&r, 2, arena),
@@ -138,7 +123,7 @@ enum err_code store_attribute_get(struct store *store, run_id run, attribute_key
         ARGS(ARG_I64("run_id", run.v), ARG_I64("key_id", key.v), ARG_I64("limit", EVERYTHING)), &r,
         err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
-        values = room_for(arena, values, count, &room);
+        values = arena_more(arena, values, count, &room, sizeof *values);
         values[count++] = (struct attribute){
             .key = key,
             .kind = (enum attribute_kind)db__i64(&r, 0),
@@ -332,13 +317,7 @@ enum err_code store_run_live_list(struct store *store, project_id project, struc
     TRY(db__query(store->db, SQL_RUN_LIVE_LIST,
                   ARGS(ARG_I64("project_id", project.v), ARG_I64("limit", EVERYTHING)), &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
-        if (count == room) {
-            struct live_run *more = arena_array(arena, room * 2 + 64, sizeof *more);
-            if (count)
-                memcpy(more, runs, count * sizeof *more);
-            runs = more;
-            room = room * 2 + 64;
-        }
+        runs = arena_more(arena, runs, count, &room, sizeof *runs);
         runs[count++] = (struct live_run){{db__i64(&r, 0)}, db__i64(&r, 1)};
     }
     *ret_runs = runs;

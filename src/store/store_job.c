@@ -268,13 +268,7 @@ static enum err_code attempt_many(struct store *store, enum sql_id sql, const st
     TRY(db__query(store->db, sql, args, &r, NULL));
     for (TRY(db__next(&r, &row, NULL)); row && count < (size_t)limit;
          TRY(db__next(&r, &row, NULL))) {
-        if (count == room) {
-            struct attempt *more = arena_array(arena, room * 2 + 4, sizeof *more);
-            if (count)
-                memcpy(more, attempts, count * sizeof *more);
-            attempts = more;
-            room = room * 2 + 4;
-        }
+        attempts = arena_more(arena, attempts, count, &room, sizeof *attempts);
         attempt_read(&r, arena, &attempts[count++]);
     }
     *ret_attempts = attempts;

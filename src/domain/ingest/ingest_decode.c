@@ -109,14 +109,8 @@ static bool take_console(struct decoding *d, const struct runlog_record *record)
 
     if (!runlog_console_decode(record, &console))
         return false;
-    if (b->console_count == b->console_room) {
-        size_t room = b->console_room ? b->console_room * 2 : 16;
-        struct str *more = arena_array(d->arena, room, sizeof *more);
-        if (b->console_count)
-            memcpy(more, b->console, b->console_count * sizeof *more);
-        b->console = more;
-        b->console_room = room;
-    }
+    b->console =
+        arena_more(d->arena, b->console, b->console_count, &b->console_room, sizeof *b->console);
     b->console[b->console_count++] = str_n((const char *)console.bytes, console.len);
     heard(d, console.time_ms);
     return true;

@@ -8,7 +8,6 @@
 #define CURSOR_BYTES_MAX 64
 
 struct paging {
-    struct arena *arena;
     struct metric_page *page;
     size_t limit;
     const struct reading_part *part;
@@ -97,7 +96,7 @@ enum err_code metrics_points(struct cmd *cmd, const struct run *run, struct str 
 {
     CLEANUP(walker_release) struct walker *walker = walker_new(cmd);
     struct metric_page page = {.points = arena_array(cmd->arena, limit, sizeof *page.points)};
-    struct paging p = {.arena = cmd->arena, .page = &page, .limit = limit};
+    struct paging p = {.page = &page, .limit = limit};
     struct run_reading reading;
     metric_id ids[2] = {{0}, {0}};
     size_t found = 0, w = 0;

@@ -19,14 +19,7 @@ struct found {
 
 static void found_add(struct found *f, struct arena *arena, metric_id id)
 {
-    if (f->count == f->room) {
-        size_t room = f->room ? f->room * 2 : 256;
-        struct metric_facts *more = arena_array(arena, room, sizeof *more);
-        if (f->count)
-            memcpy(more, f->list, f->count * sizeof *more);
-        f->list = more;
-        f->room = room;
-    }
+    f->list = arena_more(arena, f->list, f->count, &f->room, sizeof *f->list);
     f->list[f->count++] = (struct metric_facts){.id = id};
 }
 

@@ -13,7 +13,8 @@ struct grouping {
     const struct run_set *set; /* NULL: every run */
     uint32_t *numbers;         /* a run's value of this key, counted from 1; 0: none */
     struct attribute *values;  /* by number */
-    uint32_t value_count, room;
+    uint32_t value_count;
+    size_t room;
 };
 
 static bool number_value(void *ctx, run_id run, const struct attribute *value)
@@ -26,13 +27,8 @@ static bool number_value(void *ctx, run_id run, const struct attribute *value)
         return true;
     if (!last || last->kind != value->kind || last->number != value->number ||
         !str_eq(last->text, value->text)) {
-        if (g->value_count == g->room) {
-            struct attribute *more = arena_array(g->s->cmd->arena, g->room * 2 + 64, sizeof *more);
-            if (g->value_count)
-                memcpy(more, g->values, g->value_count * sizeof *more);
-            g->values = more;
-            g->room = g->room * 2 + 64;
-        }
+        g->values =
+            arena_more(g->s->cmd->arena, g->values, g->value_count, &g->room, sizeof *g->values);
         last = &g->values[g->value_count++];
         *last = *value;
         last->text = arena_copy(g->s->cmd->arena, value->text);

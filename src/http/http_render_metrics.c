@@ -1,143 +1,48 @@
 /* One table of columns for series and one for groups; both forms are made from them. */
 #include "http/http_render_metrics.h"
 
+#include "domain/metrics/bucket.h"
 #include "http/http_render.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #define MAGIC "EUVCOL01"
 
+/* How a column lies in its bucket, and what stands for it in JSON. */
 enum column_kind {
-    WHOLE,  /* whole numbers */
-    X,      /* whole numbers, unless x is a metric */
-    NUMBER, /* NaN and the infinities are values */
-    MAYBE,  /* NaN: there is none */
+    WHOLE,   /* int64_t */
+    X_FIRST, /* int64_t, or the double of a metric: the ends of a series' bucket */
+    X_LAST,
+    NUMBER, /* double: NaN and the infinities are values */
+    MAYBE,  /* double, NaN: there is none */
+    MEAN,   /* of a series' bucket, worked out; NaN: there is none */
 };
 
 struct column {
     const char *name;
     enum column_kind kind;
-    double (*get)(const void *bucket, bool crossed);
+    size_t offset;
 };
 
-static double series_x(const void *b, bool crossed)
-{
-    const struct metric_bucket *bucket = b;
-    return crossed ? bucket->fx_first : (double)bucket->x_first;
-}
-
-static double series_x_last(const void *b, bool crossed)
-{
-    const struct metric_bucket *bucket = b;
-    return crossed ? bucket->fx_last : (double)bucket->x_last;
-}
-
-static double series_min(const void *b, bool crossed)
-{
-    (void)crossed;
-    return ((const struct metric_bucket *)b)->min;
-}
-
-static double series_max(const void *b, bool crossed)
-{
-    (void)crossed;
-    return ((const struct metric_bucket *)b)->max;
-}
-
-static double series_mean(const void *b, bool crossed)
-{
-    const struct metric_bucket *bucket = b;
-    int64_t finite = bucket->count - bucket->not_finite;
-    (void)crossed;
-    return finite > 0 ? bucket->sum / (double)finite : NAN;
-}
-
-static double series_first(const void *b, bool crossed)
-{
-    (void)crossed;
-    return ((const struct metric_bucket *)b)->first;
-}
-
-static double series_last(const void *b, bool crossed)
-{
-    (void)crossed;
-    return ((const struct metric_bucket *)b)->last;
-}
-
-static double series_count(const void *b, bool crossed)
-{
-    (void)crossed;
-    return (double)((const struct metric_bucket *)b)->count;
-}
-
+#define SERIES(member) offsetof(struct metric_bucket, member)
 static const struct column series_columns[] = {
-    {"x", X, series_x},
-    {"x_last", X, series_x_last},
-    {"min", MAYBE, series_min},
-    {"max", MAYBE, series_max},
-    {"mean", MAYBE, series_mean},
-    {"first", NUMBER, series_first},
-    {"last", NUMBER, series_last},
-    {"counts", WHOLE, series_count},
+    {"x", X_FIRST, 0},
+    {"x_last", X_LAST, 0},
+    {"min", MAYBE, SERIES(min)},
+    {"max", MAYBE, SERIES(max)},
+    {"mean", MEAN, 0},
+    {"first", NUMBER, SERIES(first)},
+    {"last", NUMBER, SERIES(last)},
+    {"counts", WHOLE, SERIES(count)},
 };
 
-static double group_x(const void *b, bool crossed)
-{
-    (void)crossed;
-    return (double)((const struct metric_group_bucket *)b)->x_first;
-}
-
-static double group_x_last(const void *b, bool crossed)
-{
-    (void)crossed;
-    return (double)((const struct metric_group_bucket *)b)->x_last;
-}
-
-static double group_runs(const void *b, bool crossed)
-{
-    (void)crossed;
-    return (double)((const struct metric_group_bucket *)b)->runs;
-}
-
-static double group_mean(const void *b, bool crossed)
-{
-    (void)crossed;
-    return ((const struct metric_group_bucket *)b)->mean;
-}
-
-static double group_median(const void *b, bool crossed)
-{
-    (void)crossed;
-    return ((const struct metric_group_bucket *)b)->median;
-}
-
-static double group_min(const void *b, bool crossed)
-{
-    (void)crossed;
-    return ((const struct metric_group_bucket *)b)->min;
-}
-
-static double group_max(const void *b, bool crossed)
-{
-    (void)crossed;
-    return ((const struct metric_group_bucket *)b)->max;
-}
-
-static double group_deviation(const void *b, bool crossed)
-{
-    (void)crossed;
-    return ((const struct metric_group_bucket *)b)->deviation;
-}
-
+#define GROUP(member) offsetof(struct metric_group_bucket, member)
 static const struct column group_columns[] = {
-    {"x", WHOLE, group_x},
-    {"x_last", WHOLE, group_x_last},
-    {"counts", WHOLE, group_runs},
-    {"mean", NUMBER, group_mean},
-    {"median", NUMBER, group_median},
-    {"min", NUMBER, group_min},
-    {"max", NUMBER, group_max},
-    {"deviation", NUMBER, group_deviation},
+    {"x", WHOLE, GROUP(x_first)},      {"x_last", WHOLE, GROUP(x_last)},
+    {"counts", WHOLE, GROUP(runs)},    {"mean", NUMBER, GROUP(mean)},
+    {"median", NUMBER, GROUP(median)}, {"min", NUMBER, GROUP(min)},
+    {"max", NUMBER, GROUP(max)},       {"deviation", NUMBER, GROUP(deviation)},
 };
 
 /* The buckets of a series or group, and what to say of each. */
@@ -151,14 +56,28 @@ struct table {
 
 static double table_at(const struct table *t, size_t column, size_t bucket)
 {
-    return t->columns[column].get(t->buckets + bucket * t->bucket_bytes, t->crossed);
+    const struct column *c = &t->columns[column];
+    const char *at = t->buckets + bucket * t->bucket_bytes;
+    const struct metric_bucket *of_series = (const struct metric_bucket *)at;
+
+    switch (c->kind) {
+    case WHOLE: return (double)*(const int64_t *)(at + c->offset);
+    case X_FIRST: return t->crossed ? of_series->fx_first : (double)of_series->x_first;
+    case X_LAST: return t->crossed ? of_series->fx_last : (double)of_series->x_last;
+    case MEAN: return bucket_mean(of_series);
+    case NUMBER:
+    case MAYBE: break;
+    }
+    return *(const double *)(at + c->offset);
 }
 
 static void put_cell(struct json_writer *w, enum column_kind kind, bool crossed, double value)
 {
-    if (kind == MAYBE && isnan(value))
+    bool is_x = kind == X_FIRST || kind == X_LAST;
+
+    if ((kind == MAYBE || kind == MEAN) && isnan(value))
         json_put_null(w);
-    else if (kind == WHOLE || (kind == X && !crossed))
+    else if (kind == WHOLE || (is_x && !crossed))
         json_put_i64(w, (int64_t)value);
     else
         json_put_f64(w, value);

@@ -137,6 +137,15 @@ class Server:
         ) as db:
             return str(db.execute(statement).fetchone()[0])
 
+    def wait_compacted(self) -> None:
+        """Until all that was logged lies in chunks; fails at once when the server goes away."""
+
+        def compacted() -> bool:
+            assert self.process and self.process.poll() is None, "the server is gone"
+            return self.sql("SELECT count(*) FROM log_blob") == "0"
+
+        wait_for("compaction", compacted)
+
     def change(self, statement: str) -> None:
         """Changes the database behind the back of a server that is stopped."""
         assert not self.process

@@ -199,7 +199,7 @@ def test_charts_are_exact_before_and_after_compaction_and_a_restart(tmp_path: Pa
         log.sent = len(whole)
         log.end(exit_code=0)
         server.upload(run, log)
-        wait_for("compaction", lambda: server.sql("SELECT count(*) FROM log_blob") == "0")
+        server.wait_compacted()
         for buckets in (1, 7, 1000, 4096):
             check_chart(server, run, points, buckets)
             check_chart(server, run, points, buckets, 333, 7777)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -108,11 +107,6 @@ def server_on(empty: Server, folder: Path) -> Faulty:
     return server
 
 
-def integrity(server: Server) -> str:
-    with sqlite3.connect(f"file:{server.data / 'euvyra.db'}?mode=ro", uri=True) as db:
-        return str(db.execute("PRAGMA integrity_check").fetchone()[0])
-
-
 def is_gone(server: Server, wait_s: float) -> bool:
     assert server.process
     try:
@@ -134,7 +128,7 @@ def round_of(empty: Server, folder: Path, **fault: Any) -> tuple[int, bool, bool
         server.start()
         work.attempt(server)
         if not fault.get("lasting"):
-            wait_for("compaction", lambda: not blobs(server))
+            server.wait_compacted()
     except (OSError, AssertionError):
         pass  # the fault struck: what was acknowledged is what counts
     struck = 0 < fault.get("at", 0) <= count(counter)
@@ -153,15 +147,8 @@ def round_of(empty: Server, folder: Path, **fault: Any) -> tuple[int, bool, bool
     work.check(server, POSTS)
     assert server.ok("GET", f"/api/v1/runs/{work.run}")["state"] == "finished"
     assert server.stop() == 0
-    assert integrity(server) == "ok"
+    assert server.sql("PRAGMA integrity_check") == "ok"
     return calls, struck, gone
-
-
-def blobs(server: Server) -> int:
-    if server.process and server.process.poll() is not None:
-        raise OSError("the server is gone")
-    with sqlite3.connect(f"file:{server.data / 'euvyra.db'}?mode=ro", uri=True) as db:
-        return int(db.execute("SELECT count(*) FROM log_blob").fetchone()[0])
 
 
 def tally(what: str, total: int, rounds: list[tuple[int, bool, bool]]) -> None:

@@ -77,7 +77,7 @@ def round_of(folder: Path, **fault: Any) -> tuple[int, bool]:
         work.attempt(server)
     work.check(server, POSTS)
     assert server.ok("GET", f"/api/v1/runs/{work.run}")["state"] == "finished"
-    wait_for("compaction", lambda: server.sql("SELECT count(*) FROM log_blob") == "0")
+    server.wait_compacted()
     work.check(server, POSTS)
     assert server.stop() == 0
     return calls, killed

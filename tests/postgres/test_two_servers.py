@@ -174,7 +174,7 @@ def test_compaction_by_both_keeps_every_point_once(pair: tuple[Server, Server]) 
         answer = pair[index % 2].append(run, log)
         assert answer.status == 200
         runs.append((run, log))
-    wait_for("compaction", lambda: pair[0].sql("SELECT count(*) FROM log_blob") == "0")
+    pair[0].wait_compacted()
     for run, log in runs:
         check_whole(list(pair), run, log)
 

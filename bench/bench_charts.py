@@ -6,16 +6,15 @@ import http.client
 import json
 import os
 import shutil
-import sqlite3
 import statistics
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from bench_server import post
 from run import Figure
-from support import BUILD, Log, Server, make_id, wait_for
+from support import Log, Server, make_id, wait_for
 
 RUNS = int(os.environ.get("BENCH_CHART_RUNS", "100"))
 POINTS = 1_000_000
@@ -23,28 +22,17 @@ ROWS_A_POST = 50_000
 PATH = "/api/v1/projects/demo/metrics/query"
 
 
-def post(server: Server, clients: int, metrics: int, rows: int, posts: int) -> dict[str, Any]:
-    numbers = [str(n) for n in (server.port, clients, metrics, rows, posts)]
-    env = {**os.environ, "EUVYRA_API_KEY": server.key}
-    done = subprocess.run(
-        [BUILD / "bench" / "bench_post", *numbers], env=env, check=True, capture_output=True
+def is_compacted(server: Server) -> bool:
+    """Of each log less is left than what a compaction waits for."""
+    left = "SELECT count(*) FROM writer WHERE compacted_offset < applied_offset - 65536"
+    return server.sql(left) == "0"
+
+
+def bytes_in_use(server: Server) -> int:
+    size, count, free = (
+        int(server.sql(f"PRAGMA {name}")) for name in ("page_size", "page_count", "freelist_count")
     )
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
-
-
-def blobs(server: Server) -> int:
-    with sqlite3.connect(f"file:{server.data / 'euvyra.db'}?mode=ro", uri=True) as db:
-        waiting = "SELECT count(*) FROM writer WHERE compacted_offset < applied_offset - 65536"
-        return int(db.execute(waiting).fetchone()[0])
-
-
-def pages_in_use(server: Server) -> int:
-    with sqlite3.connect(f"file:{server.data / 'euvyra.db'}?mode=ro", uri=True) as db:
-        size = db.execute("PRAGMA page_size").fetchone()[0]
-        count = db.execute("PRAGMA page_count").fetchone()[0]
-        free = db.execute("PRAGMA freelist_count").fetchone()[0]
-        return int(size * (count - free))
+    return size * (count - free)
 
 
 def ask(server: Server, runs: list[str], **more: Any) -> tuple[float, int]:
@@ -105,21 +93,21 @@ def figures() -> list[Figure]:
     try:
         with Server(folder / "data") as server:
             server.ok("PUT", "/api/v1/projects/demo", {})
-            empty = pages_in_use(server)
+            empty = bytes_in_use(server)
             runs: list[str] = []
             seconds = 0.0
             for _ in range(0, RUNS, 2):
                 told = post(server, 2, 1, ROWS_A_POST, POINTS // ROWS_A_POST)
                 runs += told["runs"]
                 begin = time.monotonic()
-                wait_for("compaction", lambda: blobs(server) == 0)
+                wait_for("compaction", lambda: is_compacted(server))
                 seconds += told["seconds"] + time.monotonic() - begin
             points = len(runs) * POINTS
-            used = pages_in_use(server) - empty
-            begun = pages_in_use(server)
+            used = bytes_in_use(server) - empty
+            begun = bytes_in_use(server)
             mixed = post(server, 2, 10, 5000, 40)
-            wait_for("compaction", lambda: blobs(server) == 0)
-            mix = (pages_in_use(server) - begun) / mixed["points"]
+            wait_for("compaction", lambda: is_compacted(server))
+            mix = (bytes_in_use(server) - begun) / mixed["points"]
             warm = [ask(server, runs)[0] for _ in range(9)][2:]
             cold = []
             server.stop()

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from run import Figure
 from support import BUILD, Log, Server, crc32c, make_id
@@ -147,15 +148,23 @@ def ingest_python(
         ]
 
 
+def post(server: Server, clients: int, metrics: int, rows: int, posts: int) -> dict[str, Any]:
+    """What bench_post says of `clients` that each post `posts` logs of `rows` steps."""
+    numbers = [str(n) for n in (server.port, clients, metrics, rows, posts)]
+    env = {**os.environ, "EUVYRA_API_KEY": server.key}
+    done = subprocess.run(
+        [BUILD / "bench" / "bench_post", *numbers], env=env, check=True, capture_output=True
+    )
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
 def ingest(folder: Path) -> list[Figure]:
     """16 clients in C, which cost little of the cores they share with the server."""
     with Server(folder / "ingest") as server:
         assert server.process
         server.ok("PUT", "/api/v1/projects/demo", {})
-        env = {**os.environ, "EUVYRA_API_KEY": server.key}
-        command = [str(BUILD / "bench" / "bench_post"), str(server.port), "16", "10", "50", "600"]
-        done = subprocess.run(command, env=env, check=True, capture_output=True)
-        told = json.loads(done.stdout)
+        told = post(server, clients=16, metrics=10, rows=50, posts=600)
         rate = told["points"] / told["seconds"]
         peak = rss_kb(server.process.pid, "VmHWM") / 1024
     return [

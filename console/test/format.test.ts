@@ -9,7 +9,7 @@ import {
   formatNumber,
   formatValue,
 } from '../src/base/format'
-import { compareValues, flatten, keysByVariety, toNumber, valueAt } from '../src/base/values'
+import { flatten, toNumber } from '../src/base/values'
 
 describe('numbers', () => {
   it.each([
@@ -91,27 +91,6 @@ describe('nested values', () => {
       { path: 'e', value: {} },
     ])
     expect(flatten(null)).toEqual([])
-  })
-
-  it('are found by path, also with dots in keys', () => {
-    expect(valueAt(value, 'a.b')).toBe(1)
-    expect(valueAt({ 'best.loss': 2, 'x.y': { z: 3 } }, 'best.loss')).toBe(2)
-    expect(valueAt({ 'x.y': { z: 3 } }, 'x.y.z')).toBe(3)
-    expect(valueAt(value, 'a.q')).toBeUndefined()
-  })
-
-  it('keys that tell apart come first', () => {
-    const runs = [
-      { lr: 1, seed: 1, epochs: 3 },
-      { lr: 1, seed: 2, epochs: 3 },
-      { lr: 2, seed: 3 },
-    ]
-    expect(keysByVariety(runs)).toEqual(['seed', 'lr', 'epochs'])
-  })
-
-  it('sort as numbers, missing ones last', () => {
-    const values = [10, undefined, 9, 'Infinity', '-Infinity', 'NaN']
-    expect(values.sort(compareValues)).toEqual(['-Infinity', 9, 10, 'Infinity', 'NaN', undefined])
   })
 })
 

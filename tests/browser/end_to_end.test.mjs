@@ -85,6 +85,22 @@ describe('a training', () => {
     await isClean()
   })
 
+  it('is found by a filter, sorted and grouped by the server', async () => {
+    const box = page.getByRole('combobox', { name: /^Part of a name/ })
+    await box.fill('config.lr = 0.1 and tags = browser and not state = failed')
+    await page.getByText('1 run', { exact: true }).waitFor()
+    await page.getByRole('columnheader', { name: 'lr' }).getByRole('button').click()
+    await page.waitForURL('**sort=-config.lr**')
+    await page.getByRole('link', { name: 'watched-run' }).waitFor()
+    await page.getByRole('button', { name: 'Group' }).click()
+    await page.getByRole('checkbox', { name: 'State' }).check()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'State Running 1 run' }).click()
+    await page.getByRole('link', { name: 'watched-run' }).waitFor()
+    await isClean()
+    await page.goto(`${server.url}/p/digits/runs`)
+  })
+
   it('has a chart that grows', async () => {
     await page.getByRole('link', { name: 'watched-run' }).click()
     await page.getByRole('link', { name: 'Charts' }).click()

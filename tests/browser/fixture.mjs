@@ -382,10 +382,113 @@ const page = (items) => ({ items, next_cursor: null })
 const refusal = (code, message) => ({ code, message, request_id: 'abc' })
 const some = (world, items) => [200, page(world.empty ? [] : items)]
 
-function runsOf(url) {
+/** What a run has under a key of the runs table. */
+function held(one, key) {
+  const plain = { runtime: one.duration_ms, created: one.created_at, cost: one.cost_micro }
+  const [kind, ...rest] = key.split('.')
+  if (kind !== 'config' && kind !== 'summary') return plain[key] ?? one[key] ?? null
+  return one[kind][rest.join('.')] ?? rest.reduce((at, part) => at?.[part], one[kind]) ?? null
+}
+
+/** As much of the filter language as the tests need: comparisons joined by "and". */
+function holds(one, clause) {
+  const list = /^id in \((.*)\)$/.exec(clause)
+  if (list) return list[1].split(', ').includes(one.id)
+  const [, key, operation, text] = /^([\w.]+) (=|<|is) (.*)$/.exec(clause)
+  const value = held(one, key)
+  if (operation === 'is') return value === null
+  const wanted = /^-?[\d.]+$/.test(text) ? Number(text) : text.replaceAll('"', '')
+  return operation === '=' ? value === wanted : value !== null && value < wanted
+}
+
+const huge = Array.from({ length: 100_000 }, (_, n) => {
+  const row = { id: id('r', n + 1000), project: 'huge', name: `row ${n}` }
+  return { ...run(n % 50), ...row }
+})
+const projectRuns = { vision: runs, huge }
+
+function runsOf(url, part) {
   const search = url.searchParams.get('search') ?? ''
   const state = url.searchParams.get('state')
-  return runs.filter((one) => one.name.includes(search) && (!state || one.state === state))
+  const filter = url.searchParams.get('filter') ?? ''
+  const isList = filter.startsWith('id in ')
+  const clauses = isList ? [filter] : filter.replace(/[()]/g, '').split(' and ')
+  return (projectRuns[part] ?? []).filter(
+    (one) =>
+      one.name.includes(search) &&
+      (!state || one.state === state) &&
+      clauses.every((clause) => clause === '' || holds(one, clause)),
+  )
+}
+
+function sortRuns(list, sort) {
+  const key = sort.replace(/^-/, '')
+  const way = sort.startsWith('-') ? -1 : 1
+  return [...list].sort((a, b) => {
+    const [x, y] = [held(a, key), held(b, key)]
+    if (x === null || y === null) return Number(x === null) - Number(y === null)
+    return way * (typeof x === 'number' ? x - y : x < y ? -1 : x > y ? 1 : 0)
+  })
+}
+
+function runsAnswer({ url, part }) {
+  const filter = url.searchParams.get('filter') ?? ''
+  const wrong = filter.indexOf('nmae')
+  if (wrong >= 0) {
+    const fault = { field: 'filter', column: wrong + 1, hint: 'did you mean name?' }
+    return [400, { ...refusal('invalid', 'there is no field "nmae"'), ...fault }]
+  }
+  const found = runsOf(url, part)
+  const sort = url.searchParams.get('sort')
+  const list = sort ? sortRuns(found, sort) : found
+  const skip = Number(url.searchParams.get('skip') ?? 0)
+  const end = skip + Number(url.searchParams.get('limit') ?? 100)
+  const columns = url.searchParams.get('columns')?.split(',') ?? []
+  const items = list.slice(skip, end).map((one) => ({
+    ...one,
+    ...(columns.length > 0 ? { config: {}, summary: {} } : {}),
+    values: columns.map((key) => held(one, key)),
+  }))
+  const warnings = list.length === 0 && filter ? ['no run has config.never'] : []
+  return [200, { items, next_cursor: null, total: list.length, columns, warnings }]
+}
+
+function groupsAnswer({ url, part }) {
+  const by = url.searchParams.get('by').split(',')
+  const groups = new Map()
+  for (const one of runsOf(url, part)) {
+    const values = by.map((key) => held(one, key))
+    const literal = (value) => (typeof value === 'number' ? value : `"${value}"`)
+    const clause = (key, i) =>
+      values[i] === null ? `${key} is null` : `${key} = ${literal(values[i])}`
+    const filter = by.map(clause).join(' and ')
+    const group = groups.get(filter) ?? { values, count: 0, filter }
+    group.count++
+    groups.set(filter, group)
+  }
+  const items = [...groups.values()].sort((a, b) => b.count - a.count)
+  const total = items.reduce((sum, group) => sum + group.count, 0)
+  return [200, { by, items, group_count: items.length + 2, total }]
+}
+
+const offered = [
+  ['config.seed', 64, 64],
+  ['config.lr', 64, 3],
+  ['config.batch_size', 64, 3],
+  ['config.optimizer.name', 64, 2],
+  ['config.epochs', 64, 1],
+  ['config.optimizer.momentum', 64, 1],
+  ['summary.accuracy', 60, 9],
+  ['summary.loss', 60, 60],
+  ['summary.best/epoch', 60, 10],
+  ['summary.train/loss', 64, null],
+]
+function columnsAnswer({ url }) {
+  const search = (url.searchParams.get('search') ?? '').toLowerCase()
+  const items = offered
+    .filter(([key]) => key.slice(key.indexOf('.')).toLowerCase().includes(search))
+    .map(([key, count, values]) => ({ key, runs: count, values, more: false }))
+  return [200, { items }]
 }
 
 function runAnswer({ part, method, body }) {
@@ -478,8 +581,9 @@ const routes = [
   ['GET', /^\/projects$/, ({ world }) => some(world, projects)],
   ['PATCH', /^\/projects\/([\w-]+)$/, () => [200, projects[0]]],
   ['PUT', /^\/projects\/([\w-]+)$/, ({ part }) => [201, { ...projects[2], name: part }]],
-  ['GET', /^\/projects\/speech\/runs$/, () => [200, page([])]],
-  ['GET', /^\/projects\/\w+\/runs$/, ({ url }) => [200, page(runsOf(url))]],
+  ['GET', /^\/projects\/(\w+)\/runs$/, runsAnswer],
+  ['GET', /^\/projects\/(\w+)\/run-groups$/, groupsAnswer],
+  ['GET', /^\/projects\/\w+\/run-columns$/, columnsAnswer],
   ['POST', /metrics\/query$/, ({ body }) => [200, columns(series(body))]],
   ['GET', /^\/runs\/\w+\/metrics$/, metricsAnswer],
   ['GET', /^\/runs\/\w+\/writers$/, () => [200, { items: writers }]],

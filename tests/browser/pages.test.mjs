@@ -33,6 +33,8 @@ function pages() {
     '/p/vision/runs': '[role=rowheader]',
     '/p/vision/runs?view=split': '[data-points="12000"]',
     [`/p/vision/runs?view=charts&sel=${chosen.join(',')}`]: '[data-points="3600"]',
+    '/p/vision/runs?group=state%2Cconfig.lr&open=state+%3D+%22finished%22+and+config.lr+%3D+0.1':
+      '[role=rowheader]',
     '/p/speech/runs': '.command',
     [`/p/vision/r/${run}/overview`]: '.key-values',
     [`/p/vision/r/${run}/charts`]: '[data-points="1200"]',
@@ -252,12 +254,12 @@ describe('the runs page', () => {
     // A name that is cut is whole for those who hear it.
     await page.getByRole('link', { name: server.runs[3].name, exact: true }).waitFor()
     await page.getByRole('columnheader', { name: 'Duration' }).getByRole('button').click()
-    await page.waitForURL('**sort=-duration**')
+    await page.waitForURL('**sort=-runtime**')
     const first = page.getByRole('rowheader').first()
     await page.waitForFunction(
       () => document.querySelector('[role=rowheader]').textContent === 'amber-digits-64',
     )
-    await page.getByLabel('Filter by name or id').fill('brisk')
+    await page.getByRole('combobox', { name: /^Part of a name/ }).fill('brisk')
     await page.getByText('9 runs').waitFor()
     await page.keyboard.press('Escape')
     await page.keyboard.press('j')
@@ -274,6 +276,84 @@ describe('the runs page', () => {
     await page.getByRole('button', { name: 'Columns' }).click()
     await page.getByRole('checkbox', { name: 'Owner' }).check()
     await page.waitForURL('**cols=**owner**')
+    assert.deepEqual(await axeRun(page), [])
+    assert.deepEqual(await troubleOf(opened), [])
+    await opened.context.close()
+  })
+
+  it('says where a filter is wrong and completes its keys', async () => {
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    await page.goto(`${server.url}/p/vision/runs`)
+    await page.getByText('64 runs').waitFor()
+    const box = page.getByRole('combobox', { name: /^Part of a name/ })
+    await box.fill('state = finished and nmae = x')
+    const fault = page.getByRole('alert')
+    await fault.getByText('did you mean name?').waitFor()
+    assert.equal(await fault.locator('mark').textContent(), 'n')
+    assert.deepEqual(await axeRun(page), [])
+    assert.ok((await page.getByRole('rowheader').count()) > 0, 'the rows stay')
+    await box.fill('')
+    await box.pressSequentially('momen')
+    await page.getByRole('option', { name: 'config.optimizer.momentum' }).waitFor()
+    assert.deepEqual(await axeRun(page), [])
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    assert.equal(await box.inputValue(), 'config.optimizer.momentum ')
+    await box.pressSequentially('= 0.9 and config.lr < 0.02')
+    await page.getByText('21 runs').waitFor()
+    await page.waitForURL('**q=config.optimizer.momentum**')
+    await box.fill('config.never = 1')
+    await page.getByText('no run has config.never').waitFor()
+    await page.getByRole('button', { name: 'Clear filter' }).click()
+    await page.getByText('64 runs').waitFor()
+    // The browser itself notes each refused request.
+    const trouble = (await troubleOf(opened)).filter((line) => !/status of 400/.test(line))
+    assert.deepEqual(trouble, [])
+    await opened.context.close()
+  })
+
+  it('scrolls through 100,000 rows and asks only for those in sight', async () => {
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    const asked = []
+    page.on('request', (request) => {
+      if (/\/huge\/runs\?/.test(request.url())) asked.push(request.url())
+    })
+    await page.goto(`${server.url}/p/huge/runs`)
+    await page.getByText('100,000 runs').waitFor()
+    const grid = page.getByRole('grid')
+    assert.equal(await grid.getAttribute('aria-rowcount'), '100001')
+    await grid.evaluate((element) => element.scrollTo(0, element.scrollHeight / 2))
+    await page.getByRole('link', { name: 'row 50000', exact: true }).waitFor()
+    await grid.evaluate((element) => element.scrollTo(0, element.scrollHeight))
+    await page.getByRole('link', { name: 'row 99999', exact: true }).waitFor()
+    assert.ok((await page.getByRole('row').count()) < 100)
+    assert.ok(asked.length < 20, `${asked.length} questions`)
+    assert.deepEqual(await troubleOf(opened), [])
+    await opened.context.close()
+  })
+
+  it('groups by several keys, one group open at a time', async () => {
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    await page.goto(`${server.url}/p/vision/runs`)
+    await page.getByRole('button', { name: 'Group' }).click()
+    const panel = page.getByRole('dialog', { name: 'Group' })
+    await panel.getByRole('checkbox', { name: 'State' }).check()
+    await panel.getByRole('checkbox', { name: /^lr/ }).check()
+    await panel.getByRole('checkbox', { name: 'Owner' }).check()
+    assert.ok(await panel.getByRole('checkbox', { name: /^seed/ }).isDisabled())
+    await panel.getByRole('checkbox', { name: 'Owner' }).uncheck()
+    await page.waitForURL('**group=state%2Cconfig.lr**')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: /^State Finished lr 0.1 / }).click()
+    await page.getByRole('rowheader').first().waitFor()
+    assert.equal(await page.getByRole('grid').count(), 1)
+    await page.waitForURL('**open=**')
+    await page.reload()
+    await page.getByRole('rowheader').first().waitFor()
+    await page.getByText('2 smaller groups are not shown.').waitFor()
     assert.deepEqual(await axeRun(page), [])
     assert.deepEqual(await troubleOf(opened), [])
     await opened.context.close()

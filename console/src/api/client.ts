@@ -7,6 +7,9 @@ export type Me = Schemas['Me']
 export type Server = Schemas['Server']
 export type Project = Schemas['Project']
 export type Run = Schemas['Run']
+export type RunPage = Schemas['RunPage']
+export type RunGroups = Schemas['RunGroups']
+export type RunColumn = Schemas['RunColumn']
 export type RunDetail = Schemas['RunDetail']
 export type RunState = Schemas['RunState']
 export type Metric = Schemas['Metric']
@@ -28,6 +31,7 @@ export class ApiError extends Error {
   readonly status: number // 0: no answer
   readonly code: string
   readonly field: string
+  readonly column: number // where in the text of the field, from 1; 0: not said
   readonly hint: string
   readonly requestId: string
 
@@ -36,6 +40,7 @@ export class ApiError extends Error {
     this.status = status
     this.code = body.code ?? (status === 0 ? 'network' : 'unexpected')
     this.field = body.field ?? ''
+    this.column = body.column ?? 0
     this.hint = body.hint ?? ''
     this.requestId = body.request_id ?? ''
   }

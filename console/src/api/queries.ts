@@ -4,6 +4,7 @@ import {
   type QueryClient,
   type UseQueryResult,
   useInfiniteQuery,
+  useQueries,
   useQuery,
 } from '@tanstack/react-query'
 import {
@@ -20,7 +21,10 @@ import {
   type Metric,
   type Project,
   type Run,
+  type RunColumn,
   type RunDetail,
+  type RunGroups,
+  type RunPage,
   type Server,
   type Target,
   type Writer,
@@ -57,13 +61,13 @@ export const useProjects = (): Asked<Project[]> =>
     },
   })
 
-export interface RunFilter {
+export interface RunSearch {
   search: string
   state: string
 }
 
 /** Pages of runs, newest first; `fetchNextPage` until there is no more. */
-export function useRuns(project: string, filter: RunFilter) {
+export function useRuns(project: string, filter: RunSearch) {
   return useInfiniteQuery<{ items: Run[]; next_cursor: string | null }, ApiError>({
     queryKey: ['runs', project, filter],
     initialPageParam: '',
@@ -81,6 +85,94 @@ export function useRuns(project: string, filter: RunFilter) {
     placeholderData: keepPreviousData,
   })
 }
+
+/** Which runs of a project. */
+export interface RunsFind {
+  filter: string
+  search: string
+  state: string
+}
+
+/** Which rows of the runs table: which runs, in which order, with which values. */
+export interface RunsQuestion {
+  find: RunsFind
+  sort: string // '' newest first
+  columns: string[]
+}
+
+const findQuery = (find: RunsFind) => ({
+  ...(find.filter ? { filter: find.filter } : {}),
+  ...(find.search ? { search: find.search } : {}),
+  ...(find.state ? { state: find.state as Run['state'] } : {}),
+})
+
+function runBlock(project: string, asked: RunsQuestion, skip: number, limit: number) {
+  const query = {
+    ...findQuery(asked.find),
+    limit,
+    ...(skip > 0 ? { skip } : {}),
+    ...(asked.sort ? { sort: asked.sort } : {}),
+    // Without a column the documents of every run would come.
+    columns: asked.columns.length > 0 ? asked.columns.join(',') : 'state',
+  }
+  const params = { path: { project }, query }
+  return ask(client.GET('/api/v1/projects/{project}/runs', { params }))
+}
+
+/** Blocks of rows, as many as are in sight. */
+export const useRunBlocks = (
+  project: string,
+  asked: RunsQuestion,
+  blocks: number[],
+  size: number,
+): UseQueryResult<RunPage, Error>[] =>
+  useQueries({
+    queries: blocks.map((block) => ({
+      queryKey: ['runs', project, asked, block],
+      queryFn: () => runBlock(project, asked, block * size, size),
+    })),
+  })
+
+/** The runs with these ids that are still there. */
+export const useRunsOf = (project: string, ids: string[]): Asked<Run[]> =>
+  useQuery({
+    queryKey: ['runs', project, 'ids', ids],
+    enabled: ids.length > 0,
+    placeholderData: keepPreviousData,
+    queryFn: async () => {
+      const find = { filter: `id in (${ids.join(', ')})`, search: '', state: '' }
+      return (await runBlock(project, { find, sort: '', columns: [] }, 0, 1000)).items
+    },
+  })
+
+export const useRunGroups = (project: string, find: RunsFind, by: string[]): Asked<RunGroups> =>
+  useQuery({
+    queryKey: ['runs', project, 'groups', find, by],
+    enabled: by.length > 0,
+    placeholderData: keepPreviousData,
+    queryFn: () => {
+      const query = { ...findQuery(find), by: by.join(',') }
+      const params = { path: { project }, query }
+      return ask(client.GET('/api/v1/projects/{project}/run-groups', { params }))
+    },
+  })
+
+/** The keys of a project's runs, most useful first; `search`: part of the name. */
+export const useRunColumns = (
+  project: string,
+  search: string,
+  enabled = true,
+): Asked<RunColumn[]> =>
+  useQuery({
+    queryKey: ['run-columns', project, search],
+    enabled,
+    staleTime: 30_000,
+    placeholderData: keepPreviousData,
+    queryFn: async () => {
+      const params = { path: { project }, query: search ? { search } : {} }
+      return (await ask(client.GET('/api/v1/projects/{project}/run-columns', { params }))).items
+    },
+  })
 
 export const useRun = (run: string): Asked<RunDetail> =>
   useQuery({
@@ -257,7 +349,12 @@ export const useKeys = (): Asked<AccessKey[]> =>
 export function staleKeys(event: LiveEvent): unknown[][] {
   switch (event.kind) {
     case 'run':
-      return [['run', event.id], ['runs', event.project], ['projects']]
+      return [
+        ['run', event.id],
+        ['runs', event.project],
+        ['run-columns', event.project],
+        ['projects'],
+      ]
     case 'job':
       return [['job', event.id], ['jobs'], ['targets']]
     case 'metrics':

@@ -18,7 +18,7 @@ export function Charts(props: { project: string; runs: Run[]; selected: boolean 
     <div className="runs-charts">
       {view.tools}
       <p className="muted runs-charts-note">
-        {props.selected ? t('runs.charts_of_selected', { n }) : t('runs.charts_of_newest', { n })}
+        {props.selected ? t('runs.charts_of_selected', { n }) : t('runs.charts_of_first', { n })}
       </p>
       <Board
         project={props.project}

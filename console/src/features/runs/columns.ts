@@ -1,102 +1,115 @@
-// The columns of the runs table: which there are, what they hold, which are shown at first. Pure.
-import type { Run } from '../../api/client'
-import { flatten, keysByVariety, valueAt } from '../../base/values'
+// The columns of the runs table. A column is a key as the server names it: "state", "config.lr",
+// "summary.loss", "metric.loss.min". Pure.
+import type { Run, RunColumn } from '../../api/client'
 
-export type ColumnId =
-  | 'state'
-  | 'owner'
-  | 'created'
-  | 'duration'
-  | 'cost'
-  | 'tags'
-  | `config:${string}`
-  | `summary:${string}`
+export const GENERAL = [
+  'state',
+  'owner',
+  'created',
+  'runtime',
+  'cost',
+  'tags',
+  'host',
+  'group',
+] as const
+export type General = (typeof GENERAL)[number]
+export type ColumnId = General | `config.${string}` | `summary.${string}` | `metric.${string}`
 
-export const GENERAL: ColumnId[] = ['state', 'owner', 'created', 'duration', 'cost', 'tags']
-const SHOWN_FIRST: ColumnId[] = ['state', 'created', 'duration', 'cost']
+const SHOWN_FIRST: ColumnId[] = ['state', 'created', 'runtime', 'cost']
 const CONFIG_FIRST = 5
 const SUMMARY_FIRST = 3
+const ASKED_MAX = 50 // more would be refused
 
+/** What a filter knows besides the keys of a project. */
+export const FIELDS = [
+  'state',
+  'name',
+  'id',
+  'owner',
+  'host',
+  'group',
+  'job_type',
+  'tags',
+  'notes',
+  'created',
+  'started',
+  'ended',
+  'runtime',
+  'cost',
+  'exit_code',
+  'git.branch',
+  'git.commit',
+]
+
+export const isGeneral = (column: string): column is General =>
+  (GENERAL as readonly string[]).includes(column)
 export const isColumn = (text: string): text is ColumnId =>
-  GENERAL.includes(text as ColumnId) || /^(config|summary):./.test(text)
+  isGeneral(text) || /^(config|summary|metric)\../.test(text)
 
-/** Time and money come first, then the keys that tell runs apart. */
-export function defaultColumns(runs: Run[]): ColumnId[] {
-  const sample = runs.slice(0, 200)
-  const config = keysByVariety(sample.map((run) => run.config)).slice(0, CONFIG_FIRST)
-  const summary = summaryKeys(sample).slice(0, SUMMARY_FIRST)
-  const tags: ColumnId[] = sample.some((run) => run.tags.length > 0) ? ['tags'] : []
-  return [
-    ...SHOWN_FIRST,
-    ...tags,
-    ...summary.map((key): ColumnId => `summary:${key}`),
-    ...config.map((key): ColumnId => `config:${key}`),
-  ]
-}
+/** Bookkeeping is not what tells runs apart. */
+const isPlain = (key: string): boolean => !/^summary\.(_|cost|epoch$|step$)/.test(key)
 
-/** Summary keys with numbers before others, bookkeeping last. */
-function summaryKeys(runs: Run[]): string[] {
-  const numbers = new Map<string, number>()
-  for (const run of runs) {
-    for (const row of flatten(run.summary)) {
-      const isNumber = typeof row.value === 'number' ? 1 : 0
-      numbers.set(row.path, Math.max(numbers.get(row.path) ?? 0, isNumber))
-    }
+/** Time and money come first, then the keys that the server offers first. */
+export function defaultColumns(offered: RunColumn[]): ColumnId[] {
+  const keys = [...new Set(offered.map((column) => column.key))].filter(isColumn)
+  const some = (kind: string, max: number): ColumnId[] => {
+    const all = keys.filter((key) => key.startsWith(kind))
+    return [...all.filter(isPlain), ...all.filter((key) => !isPlain(key))].slice(0, max)
   }
-  const rank = (key: string): number =>
-    (numbers.get(key) === 1 ? 0 : 2) + (/^(_|cost|epoch$|step$)/.test(key) ? 1 : 0)
-  return [...numbers.keys()].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+  return [...SHOWN_FIRST, ...some('summary.', SUMMARY_FIRST), ...some('config.', CONFIG_FIRST)]
 }
 
-export function allKeys(runs: Run[], kind: 'config' | 'summary'): string[] {
-  const keys = new Set<string>()
-  for (const run of runs) for (const row of flatten(run[kind])) keys.add(row.path)
-  return [...keys].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }))
+/** Tags are shown by themselves where there are any. */
+export const withTags = (columns: ColumnId[]): ColumnId[] => {
+  const general = columns.filter(isGeneral)
+  return [...general, 'tags', ...columns.slice(general.length)]
 }
 
-/** What a column sorts by. */
-export function columnValue(run: Run, column: ColumnId): unknown {
-  switch (column) {
-    case 'state':
-      return run.state
-    case 'owner':
-      return run.owner
-    case 'created':
-      return run.created_at
-    case 'duration':
-      return run.duration_ms
-    case 'cost':
-      return run.cost_micro
-    case 'tags':
-      return run.tags.join(' ')
-    default: {
-      const [kind, ...rest] = column.split(':')
-      return valueAt(kind === 'config' ? run.config : run.summary, rest.join(':'))
-    }
-  }
+/** Those whose values the server has to be asked for. */
+export const askedColumns = (columns: ColumnId[]): ColumnId[] =>
+  columns.filter((column) => !isGeneral(column)).slice(0, ASKED_MAX)
+
+export interface Row {
+  run: Run
+  values: Map<string, unknown>
+}
+
+export function rowsOf(items: Run[], columns: string[]): Row[] {
+  return items.map((run) => ({
+    run,
+    values: new Map(columns.map((column, i) => [column, run.values?.[i] ?? null])),
+  }))
+}
+
+/** A key without its kind and quotes: what stands above a column. */
+export function keyTitle(column: string): string {
+  const name = column.slice(column.indexOf('.') + 1)
+  return name.replace(/"((?:[^"\\]|\\.)*)"/, (_, inner: string) => inner.replace(/\\(.)/g, '$1'))
 }
 
 export function columnWidth(column: ColumnId): number {
   switch (column) {
     case 'state':
-      return 128
-    case 'owner':
-      return 110
     case 'created':
       return 128
-    case 'duration':
+    case 'owner':
+    case 'host':
+    case 'group':
+      return 110
+    case 'runtime':
       return 104
     case 'cost':
       return 92
     case 'tags':
       return 150
     default:
-      return Math.min(190, Math.max(92, (column.length - column.indexOf(':')) * 7 + 26))
+      return Math.min(190, Math.max(92, (keyTitle(column).length + 1) * 7 + 26))
   }
 }
 
 export const isNumeric = (column: ColumnId): boolean =>
-  column === 'duration' || column === 'cost' || column.includes(':')
+  column === 'runtime' || column === 'cost' || !isGeneral(column)
+export const isSortable = (column: ColumnId | 'name'): boolean => column !== 'tags'
 
 export interface Sort {
   column: ColumnId | 'name'
@@ -105,6 +118,11 @@ export interface Sort {
 
 export function sortParse(text: string): Sort | null {
   const column = text.replace(/^-/, '')
-  if (column !== 'name' && !isColumn(column)) return null
+  if ((column !== 'name' && !isColumn(column)) || !isSortable(column)) return null
   return { column, down: text.startsWith('-') }
+}
+
+/** Keys with commas between; a comma in quotes belongs to its key. */
+export function keysSplit(text: string): string[] {
+  return text.match(/(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g) ?? []
 }

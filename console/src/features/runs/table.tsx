@@ -2,6 +2,7 @@ import {
   type ReactElement,
   type ReactNode,
   type UIEvent,
+  useEffect,
   useLayoutEffect,
   useRef,
   useState,
@@ -14,69 +15,63 @@ import { Cut } from '../../widgets/cut'
 import { useSize } from '../../widgets/hooks'
 import { Icon } from '../../widgets/icon'
 import { StateBadge } from '../../widgets/state'
-import { type ColumnId, columnValue, columnWidth, isNumeric, type Sort } from './columns'
+import {
+  type ColumnId,
+  columnWidth,
+  isNumeric,
+  isSortable,
+  type Row as RowData,
+  type Sort,
+} from './columns'
+import { keyLabel } from './picker'
 
 const ROW_PX = 28
 const NAME_PX = 268
 const OVERSCAN = 8
+const ROWS_MAX = 500_000 // browsers stop at some tens of millions of pixels
 
 interface TableProps {
   project: string
-  runs: Run[]
+  total: number
+  rowAt: (index: number) => RowData | undefined // undefined: it is on its way
+  onRange: (first: number, last: number) => void
   columns: ColumnId[]
   colours: Map<string, string>
   selected: ReadonlySet<string>
+  allSelected: boolean
   onSelect: (run: string, on: boolean) => void
   onSelectAll: (on: boolean) => void
   sort: Sort | null
   onSort: (column: ColumnId | 'name') => void
-  partial: boolean // there are more runs than rows: sorting covers the rows alone
   current: number
   currency: string
-  onEnd: () => void
-}
-
-function columnTitle(column: ColumnId): string {
-  switch (column) {
-    case 'state':
-      return t('runs.column_state')
-    case 'owner':
-      return t('runs.column_owner')
-    case 'created':
-      return t('runs.column_created')
-    case 'duration':
-      return t('runs.column_duration')
-    case 'cost':
-      return t('runs.column_cost')
-    case 'tags':
-      return t('runs.column_tags')
-    default:
-      return column.slice(column.indexOf(':') + 1)
-  }
 }
 
 function endText(run: Run): string | undefined {
   return run.reason || undefined
 }
 
-function Cell({
-  run,
-  column,
-  currency,
-}: {
-  run: Run
+interface CellProps {
+  row: RowData
   column: ColumnId
   currency: string
-}): ReactNode {
+}
+
+function Cell({ row, column, currency }: CellProps): ReactNode {
+  const { run } = row
   switch (column) {
     case 'state':
       return <StateBadge state={run.state} title={endText(run)} />
     case 'created':
       return <span title={formatTime(run.created_at)}>{formatAgo(run.created_at)}</span>
-    case 'duration':
+    case 'runtime':
       return run.started_at ? formatDuration(run.duration_ms) : '–'
     case 'cost':
       return formatMoney(run.cost_micro, currency)
+    case 'owner':
+    case 'host':
+    case 'group':
+      return run[column] || '–'
     case 'tags':
       return run.tags.map((tag) => (
         <span key={tag} className="tag">
@@ -84,28 +79,29 @@ function Cell({
         </span>
       ))
     default: {
-      const value = columnValue(run, column)
-      return value === undefined ? <span className="muted">–</span> : formatValue(value)
+      const value = row.values.get(column) ?? null
+      return value === null ? <span className="muted">–</span> : formatValue(value)
     }
   }
 }
 
 function Head(props: TableProps & { template: string }): ReactElement {
-  const all = props.runs.length > 0 && props.runs.every((run) => props.selected.has(run.id))
   const sortOf = (column: ColumnId | 'name'): 'ascending' | 'descending' | 'none' =>
     props.sort?.column === column ? (props.sort.down ? 'descending' : 'ascending') : 'none'
-  const hint = props.partial ? ` ${t('runs.sort_loaded', { n: props.runs.length })}` : ''
-  const title = (column: ColumnId | 'name', text: string): ReactElement => (
-    <button
-      type="button"
-      className="grid-sort"
-      title={t('runs.sort_by', { column: text }) + hint}
-      onClick={() => props.onSort(column)}
-    >
-      <span className="grid-title">{text}</span>
-      {sortOf(column) !== 'none' && <Icon name={props.sort?.down ? 'down' : 'up'} size={12} />}
-    </button>
-  )
+  const title = (column: ColumnId | 'name', text: string): ReactElement => {
+    if (!isSortable(column)) return <span className="grid-title">{text}</span>
+    return (
+      <button
+        type="button"
+        className="grid-sort"
+        title={t('runs.sort_by', { column: text })}
+        onClick={() => props.onSort(column)}
+      >
+        <span className="grid-title">{text}</span>
+        {sortOf(column) !== 'none' && <Icon name={props.sort?.down ? 'down' : 'up'} size={12} />}
+      </button>
+    )
+  }
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: focus lies on the controls inside
     <div
@@ -124,7 +120,7 @@ function Head(props: TableProps & { template: string }): ReactElement {
         <input
           type="checkbox"
           aria-label={t('runs.select_all')}
-          checked={all}
+          checked={props.allSelected}
           onChange={(event) => props.onSelectAll(event.target.checked)}
         />
         {title('name', t('common.name'))}
@@ -138,15 +134,35 @@ function Head(props: TableProps & { template: string }): ReactElement {
           aria-colindex={i + 2}
           aria-sort={sortOf(column)}
         >
-          {title(column, columnTitle(column))}
+          {title(column, keyLabel(column))}
         </div>
       ))}
     </div>
   )
 }
 
-function Row(props: TableProps & { run: Run; index: number; template: string }): ReactElement {
-  const { run, index } = props
+/** A row whose block has not come yet. */
+function Waiting({ index, template }: { index: number; template: string }): ReactElement {
+  return (
+    // biome-ignore lint/a11y/useFocusableInteractive: there is nothing in it yet
+    <div
+      className="grid-row grid-waiting"
+      role="row"
+      aria-rowindex={index + 2}
+      aria-busy="true"
+      style={{ gridTemplateColumns: template, top: index * ROW_PX }}
+    >
+      {/* biome-ignore lint/a11y/useFocusableInteractive: as above */}
+      <div className="grid-cell grid-name" role="gridcell" aria-colindex={1}>
+        …
+      </div>
+    </div>
+  )
+}
+
+function Row(props: TableProps & { row: RowData; index: number; template: string }): ReactElement {
+  const { row, index } = props
+  const { run } = row
   const chosen = props.selected.has(run.id)
   const colour = props.colours.get(run.id)
   return (
@@ -182,7 +198,7 @@ function Row(props: TableProps & { run: Run; index: number; template: string }):
           role="gridcell"
           aria-colindex={i + 2}
         >
-          <Cell run={run} column={column} currency={props.currency} />
+          <Cell row={row} column={column} currency={props.currency} />
         </div>
       ))}
     </div>
@@ -197,9 +213,13 @@ export function RunsTable(props: TableProps): ReactElement {
   const widths = props.columns.map((column) => `minmax(${columnWidth(column)}px, 1fr)`)
   const template = `${NAME_PX}px ${widths.join(' ')}`
   const width = NAME_PX + props.columns.reduce((sum, column) => sum + columnWidth(column), 0)
+  const count = Math.min(props.total, ROWS_MAX)
   const first = Math.max(0, Math.floor(top / ROW_PX) - OVERSCAN)
-  const last = Math.min(props.runs.length, first + Math.ceil(size.height / ROW_PX) + 2 * OVERSCAN)
-  const { current } = props
+  const last = Math.min(count, first + Math.ceil(size.height / ROW_PX) + 2 * OVERSCAN)
+  const { current, onRange } = props
+  useEffect(() => {
+    if (last > first) onRange(first, last)
+  }, [first, last, onRange])
   useLayoutEffect(() => {
     const element = box.current
     if (!element || current < 0) return
@@ -209,9 +229,7 @@ export function RunsTable(props: TableProps): ReactElement {
     else if (at + ROW_PX > element.scrollTop + inside) element.scrollTop = at + ROW_PX - inside
   }, [current])
   const onScroll = (event: UIEvent<HTMLDivElement>): void => {
-    const element = event.currentTarget
-    setTop(element.scrollTop)
-    if (element.scrollTop + element.clientHeight * 3 > element.scrollHeight) props.onEnd()
+    setTop(event.currentTarget.scrollTop)
   }
   return (
     <div
@@ -221,20 +239,22 @@ export function RunsTable(props: TableProps): ReactElement {
       tabIndex={0}
       role="grid"
       aria-label={t('runs.title')}
-      aria-rowcount={props.runs.length + 1}
+      aria-rowcount={props.total + 1}
       aria-colcount={props.columns.length + 1}
       aria-multiselectable="true"
     >
       <div className="grid-inner" role="rowgroup" style={{ minWidth: width }}>
         <Head {...props} template={template} />
-        <div
-          className="grid-rows"
-          role="presentation"
-          style={{ height: props.runs.length * ROW_PX }}
-        >
-          {props.runs.slice(first, last).map((run, i) => (
-            <Row key={run.id} {...props} run={run} index={first + i} template={template} />
-          ))}
+        <div className="grid-rows" role="presentation" style={{ height: count * ROW_PX }}>
+          {Array.from({ length: Math.max(0, last - first) }, (_, i) => {
+            const index = first + i
+            const row = props.rowAt(index)
+            return row ? (
+              <Row key={row.run.id} {...props} row={row} index={index} template={template} />
+            ) : (
+              <Waiting key={index} index={index} template={template} />
+            )
+          })}
         </div>
       </div>
     </div>

@@ -223,13 +223,15 @@ enum err_code http_attempt_code(struct http_call *call, struct err *err)
     struct attempt attempt;
     struct job job;
     struct str code;
+    int64_t bytes;
+    int fd;
 
     TRY(take_ref(call, &ref, err));
     TRY(jobs_attempt_require(&call->cmd, &ref, &attempt, &job, err));
     code = jobs_spec_member(&call->cmd, &job, "code");
     if (code.len != 66) /* 64 digits in quotes */
         return err_set(err, ERR_NOT_FOUND, "job %s has no code", job.public_id.text);
-    call->content_type = "application/octet-stream";
-    return artifacts_file_open(&call->cmd, job.project, str_n(code.data + 1, 64), &call->answer_fd,
-                               &call->answer_fd_bytes, err);
+    code = str_n(code.data + 1, 64);
+    TRY(artifacts_file_open(&call->cmd, job.project, code, &fd, &bytes, err));
+    return http_call_file(call, fd, bytes, code, err);
 }

@@ -1,6 +1,8 @@
 /* Reading requests and writing answers. */
 #include "http/http_call.h"
 
+#include "net/http_range.h"
+
 #include <stdlib.h>
 
 void http_call_init(struct http_call *call)
@@ -118,6 +120,39 @@ void http_call_header(struct http_call *call, const char *name, const char *valu
 void http_call_header_number(struct http_call *call, const char *name, int64_t value)
 {
     http_call_header(call, name, arena_printf(&call->arena, "%lld", (long long)value));
+}
+
+enum err_code http_call_file(struct http_call *call, int fd, int64_t bytes, struct str digest,
+                             struct err *err)
+{
+    struct str header = http_exchange_header(call->exchange, "Range");
+    struct str condition = http_exchange_header(call->exchange, "If-Range");
+    const char *tag = arena_printf(&call->arena, "\"%.*s\"", STR_ARG(digest));
+    struct http_range part = {0, bytes};
+    enum http_range_kind kind = HTTP_RANGE_WHOLE;
+
+    call->answer_fd = fd; /* the server closes it, also after an error */
+    if (!condition.data || str_eq_c(condition, tag))
+        kind = http_range_read(header, bytes, &part);
+    http_call_header(call, "Accept-Ranges", "bytes");
+    if (kind == HTTP_RANGE_NONE) {
+        http_call_header(call, "Content-Range",
+                         arena_printf(&call->arena, "bytes */%lld", (long long)bytes));
+        return err_set_field(err, ERR_OFFSET, "Range",
+                             "the range \"%.*s\" lies behind the end of the file of %lld bytes",
+                             (int)MIN(header.len, (size_t)80), header.data, (long long)bytes);
+    }
+    http_call_header(call, "ETag", tag);
+    call->content_type = "application/octet-stream";
+    call->answer_fd_offset = part.offset;
+    call->answer_fd_bytes = part.bytes;
+    if (kind == HTTP_RANGE_PART) {
+        call->status = 206;
+        http_call_header(call, "Content-Range",
+                         arena_printf(&call->arena, "bytes %lld-%lld/%lld", (long long)part.offset,
+                                      (long long)(part.offset + part.bytes - 1), (long long)bytes));
+    }
+    return OK;
 }
 
 void http_call_created(struct http_call *call, bool created)

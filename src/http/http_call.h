@@ -53,8 +53,8 @@ struct http_call {
     const char *content_type;
     struct http_header headers[HTTP_HEADERS_MAX];
     size_t header_count;
-    int answer_fd; /* -1, or a file as the body */
-    int64_t answer_fd_bytes;
+    int answer_fd; /* -1, or a file as the body: see http_call_file */
+    int64_t answer_fd_offset, answer_fd_bytes;
     int64_t park_ms;    /* > 0: nothing to say yet; run again when poked, or after this */
     bool stream;        /* turn it into an event stream */
     bool close_streams; /* somebody's rights changed: streams start afresh */
@@ -84,6 +84,11 @@ struct str http_call_canonical_body(struct http_call *call);
 /* `value` is copied. */
 void http_call_header(struct http_call *call, const char *name, const char *value);
 void http_call_header_number(struct http_call *call, const char *name, int64_t value);
+/* Answers with the stored file `fd`, taken, of `bytes` bytes and this digest; or with the part that
+ * the Range header names (206), unless If-Range names another file. ERR_OFFSET when nothing of the
+ * file lies in it. */
+MUST_CHECK enum err_code http_call_file(struct http_call *call, int fd, int64_t bytes,
+                                        struct str digest, struct err *err);
 /* 201 when created, else 200. */
 void http_call_created(struct http_call *call, bool created);
 /* Ends a page: the array of items and the cursor (NULL: the last page). */

@@ -234,7 +234,10 @@ enum err_code http_blob_create(struct http_call *call, struct err *err)
 
 enum err_code http_blob_read(struct http_call *call, struct err *err)
 {
-    call->content_type = "application/octet-stream";
-    return artifacts_file_open(&call->cmd, call->project.id, http_call_path(call, 1),
-                               &call->answer_fd, &call->answer_fd_bytes, err);
+    int64_t bytes;
+    int fd;
+
+    TRY(artifacts_file_open(&call->cmd, call->project.id, http_call_path(call, 1), &fd, &bytes,
+                            err));
+    return http_call_file(call, fd, bytes, http_call_path(call, 1), err);
 }

@@ -20,8 +20,9 @@ struct MHD_Response *http__response_make(struct http_exchange *exchange,
 
         response = MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE);
     } else if (answer->body_fd_take > 0) {
-        response =
-            MHD_create_response_from_fd64((uint64_t)answer->body_fd_bytes, answer->body_fd_take);
+        response = MHD_create_response_from_fd_at_offset64((uint64_t)answer->body_fd_bytes,
+                                                           answer->body_fd_take,
+                                                           (uint64_t)answer->body_fd_offset);
     } else {
         response = MHD_create_response_from_buffer(answer->body_static.len,
                                                    (void *)(uintptr_t)answer->body_static.data,

@@ -94,8 +94,8 @@ struct http_answer {
     struct buf *body_take; /* taken (may be NULL) */
     struct str
         body_static;  /* used when body_take is NULL; must outlive the server (embedded files) */
-    int body_fd_take; /* 0 or -1: none; else a file, sent from offset 0; taken */
-    int64_t body_fd_bytes;
+    int body_fd_take; /* 0 or -1: none; else a file; taken */
+    int64_t body_fd_offset, body_fd_bytes; /* the part of it that is sent */
 };
 /* Answers; the exchange is gone afterwards. HEAD sends no body. thread: any */
 void http_reply(struct http_exchange *exchange, const struct http_answer *answer);

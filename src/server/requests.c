@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "http/http_dispatch.h"
 #include "server/server_impl.h"
+#include "sys/file.h"
 
 #define CACHE_NONE "no-store"
 
@@ -81,8 +82,10 @@ void server__answer(struct http_call *call, const struct err *err)
     answer.header_count = count;
     if (!err && call->answer_fd >= 0) {
         answer.body_fd_take = call->answer_fd;
+        answer.body_fd_offset = call->answer_fd_offset;
         answer.body_fd_bytes = call->answer_fd_bytes;
     } else {
+        file_close(&call->answer_fd);
         answer.body_take = &call->out;
     }
     http_reply(call->exchange, &answer);

@@ -1649,6 +1649,10 @@ export interface components {
         target: string;
         /** @description SHA-256 in lower-case hexadecimal */
         digest: string;
+        /** @description One range of bytes, such as bytes=100-; several, or what is no range, answer with the whole file */
+        range: string;
+        /** @description An ETag: the range counts only where the file is still this one */
+        if_range: string;
         /** @description From the offer; a stale one answers 409 fenced */
         attempt_token: string;
     };
@@ -2746,7 +2750,12 @@ export interface operations {
     blob_read: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description One range of bytes, such as bytes=100-; several, or what is no range, answer with the whole file */
+                Range?: components["parameters"]["range"];
+                /** @description An ETag: the range counts only where the file is still this one */
+                "If-Range"?: components["parameters"]["if_range"];
+            };
             path: {
                 /** @description Name of the project */
                 project: components["parameters"]["project"];
@@ -2759,6 +2768,15 @@ export interface operations {
         responses: {
             /** @description The file */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The part of it that Range names */
+            206: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3230,6 +3248,10 @@ export interface operations {
             header: {
                 /** @description From the offer; a stale one answers 409 fenced */
                 "Euvyra-Attempt-Token": components["parameters"]["attempt_token"];
+                /** @description One range of bytes, such as bytes=100-; several, or what is no range, answer with the whole file */
+                Range?: components["parameters"]["range"];
+                /** @description An ETag: the range counts only where the file is still this one */
+                "If-Range"?: components["parameters"]["if_range"];
             };
             path: {
                 attempt: components["parameters"]["attempt"];
@@ -3240,6 +3262,15 @@ export interface operations {
         responses: {
             /** @description A tar archive, gzip */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The part of it that Range names */
+            206: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -5,35 +5,27 @@
  * Floats: decimal numbers as people and programs round them are whole numbers divided by a power of
  * ten; where that division gives back every bit, the whole numbers are packed like integers, and
  * the few that do not fit are listed. Others are cut into byte planes, which zstd compresses well:
- * of the four bytes of a float32 where that loses nothing, else of all eight. All that can be done
- * is tried, and the smallest is kept. */
-#include "store/chunk/column.h"
+ * of the four bytes of a float32 where that loses nothing, else of all eight. Either kind may be
+ * shorter as differences (diffs.h). What is likely to pay is tried, and the shortest is kept. */
+#include "store/chunk/coder.h"
 
 #include "base/macros.h"
 #include "base/mem.h"
 #include "runlog/crc.h"
 #include "store/chunk/bits.h"
+#include "store/chunk/diffs.h"
 
 #include <math.h>
 #include <string.h>
-#include <zstd.h>
 
-#define ZSTD_LEVEL        1
-#define EXPONENT_MAX      15
 #define WHOLE_MAX         9007199254740992.0 /* 2^53: up to here float64 has every whole number */
 #define SAMPLES           32
 #define DELTA_BYTES       17 /* first, smallest difference, width */
 #define DECIMAL_BYTES     12 /* exponent, width, exceptions, base */
 #define EXCEPTION_BYTES   10 /* place, bits */
 #define EXCEPTIONS_MAX(n) ((n) / 8)
-
-struct column_coder {
-    ZSTD_CCtx *compressor;
-    ZSTD_DCtx *decompressor;
-    uint64_t words[METRIC_CHUNK_POINTS];
-    uint8_t planes[METRIC_CHUNK_POINTS * 8];
-    uint8_t attempt[METRIC_CHUNK_POINTS * 8 + 1024]; /* zstd wants some room above the input */
-};
+#define SHORT_DECIMAL     16  /* bits: no other codec is shorter than such a one */
+#define SMOOTH_PART       0.6 /* of the bits of a float: differences of fewer are worth a try */
 
 static const double power_of_ten[EXPONENT_MAX + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -55,21 +47,6 @@ void column_coder_free(struct column_coder *coder)
         (void)ZSTD_freeDCtx(coder->decompressor);
     }
     mem_free(coder);
-}
-
-static void put_number(uint8_t *at, uint64_t value, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint64_t get_number(const uint8_t *at, size_t bytes)
-{
-    uint64_t value = 0;
-
-    for (size_t i = 0; i < bytes; i++)
-        value |= (uint64_t)at[i] << (8 * i);
-    return value;
 }
 
 static uint64_t bits_of(double value)
@@ -152,92 +129,139 @@ static size_t guess_exponent(const double *values, size_t count)
     return best_fits * 4 >= samples * 3 ? best : EXPONENT_MAX + 1;
 }
 
-/* exponent u8, width u8, exceptions u16, base i64 | distances from the base | exceptions: place
- * u16, bits u64. Returns 0 when it does not pay. */
-static size_t try_decimal(struct column_coder *coder, const double *values, size_t count,
-                          size_t room, uint8_t *at)
-{
-    size_t exponent = guess_exponent(values, count), exceptions = 0, len, list;
-    uint16_t places[EXCEPTIONS_MAX(METRIC_CHUNK_POINTS) + 1];
-    int64_t least = INT64_MAX, most = INT64_MIN, whole;
-    unsigned width;
+/* Floats as whole numbers. */
+struct wholes {
+    size_t exponent, exceptions;
+    uint16_t places[EXCEPTIONS_MAX(METRIC_CHUNK_POINTS) + 1]; /* of the exceptions */
+    int64_t least;
+    unsigned width; /* bits of their distances from `least` */
+};
 
-    if (exponent > EXPONENT_MAX)
-        return 0;
+/* Leaves the distances in the coder's words, 0 for an exception. False when there are too many. */
+static bool find_wholes(struct column_coder *coder, const double *values, size_t count,
+                        struct wholes *w)
+{
+    int64_t most = INT64_MIN, whole;
+
+    *w = (struct wholes){.exponent = guess_exponent(values, count), .least = INT64_MAX};
+    if (w->exponent > EXPONENT_MAX)
+        return false;
     for (size_t i = 0; i < count; i++) {
-        if (whole_of(values[i], power_of_ten[exponent], &whole)) {
-            least = MIN(least, whole);
+        if (whole_of(values[i], power_of_ten[w->exponent], &whole)) {
+            w->least = MIN(w->least, whole);
             most = MAX(most, whole);
             coder->words[i] = (uint64_t)whole;
             continue;
         }
-        if (exceptions == EXCEPTIONS_MAX(count))
-            return 0;
-        places[exceptions++] = (uint16_t)i;
+        if (w->exceptions == EXCEPTIONS_MAX(count))
+            return false;
+        w->places[w->exceptions++] = (uint16_t)i;
     }
-    width = bits_width((uint64_t)most - (uint64_t)least);
-    list = DECIMAL_BYTES + bits_bytes(count, width);
-    len = list + exceptions * EXCEPTION_BYTES;
-    if (len >= room)
-        return 0;
-    for (size_t i = 0; i < exceptions; i++) {
-        coder->words[places[i]] = (uint64_t)least;
-        put_number(at + list + i * EXCEPTION_BYTES, places[i], 2);
-        put_number(at + list + i * EXCEPTION_BYTES + 2, bits_of(values[places[i]]), 8);
-    }
+    for (size_t i = 0; i < w->exceptions; i++)
+        coder->words[w->places[i]] = (uint64_t)w->least;
     for (size_t i = 0; i < count; i++)
-        coder->words[i] -= (uint64_t)least;
-    at[0] = (uint8_t)exponent;
-    at[1] = (uint8_t)width;
-    put_number(at + 2, exceptions, 2);
-    put_number(at + 4, (uint64_t)least, 8);
-    bits_pack(coder->words, count, width, at + DECIMAL_BYTES);
-    return len;
+        coder->words[i] -= (uint64_t)w->least;
+    w->width = bits_width((uint64_t)most - (uint64_t)w->least);
+    return true;
 }
 
-/* Cuts the values into planes; returns the bytes of a value. */
-static size_t cut_planes(struct column_coder *coder, const double *values, size_t count)
-{
-    bool narrow = true;
+/* A column that is being written: the shortest way so far lies in `out`. */
+struct putting {
+    struct column_coder *coder;
+    const double *values;
+    size_t count;
+    uint8_t *out;
+    enum column_codec codec;
+    size_t len;
+};
 
-    for (size_t i = 0; narrow && i < count; i++) {
-        double back = (double)(float)values[i];
-        narrow = bits_of(back) == bits_of(values[i]);
+/* Takes what was tried if it is shorter. */
+static void keep_shorter(struct putting *p, enum column_codec codec, size_t len)
+{
+    if (len >= p->len)
+        return;
+    memcpy(p->out + COLUMN_HEADER_BYTES, p->coder->attempt, len);
+    p->codec = codec;
+    p->len = len;
+}
+
+/* exponent u8, width u8, exceptions u16, base i64 | distances from the base | exceptions: place
+ * u16, bits u64 */
+static void put_decimal(struct putting *p, const struct wholes *w)
+{
+    size_t list = DECIMAL_BYTES + bits_bytes(p->count, w->width);
+    uint8_t *at = p->coder->attempt;
+
+    if (list + w->exceptions * EXCEPTION_BYTES >= p->len)
+        return;
+    at[0] = (uint8_t)w->exponent;
+    at[1] = (uint8_t)w->width;
+    put_number(at + 2, w->exceptions, 2);
+    put_number(at + 4, (uint64_t)w->least, 8);
+    bits_pack(p->coder->words, p->count, w->width, at + DECIMAL_BYTES);
+    for (size_t i = 0; i < w->exceptions; i++) {
+        put_number(at + list + i * EXCEPTION_BYTES, w->places[i], 2);
+        put_number(at + list + i * EXCEPTION_BYTES + 2, bits_of(p->values[w->places[i]]), 8);
     }
-    for (size_t i = 0; i < count; i++) {
-        float half = (float)values[i];
+    keep_shorter(p, COLUMN_DECIMAL, list + w->exceptions * EXCEPTION_BYTES);
+}
+
+/* True: nothing else can be much shorter. */
+static bool try_wholes(struct putting *p)
+{
+    struct wholes w;
+
+    if (!find_wholes(p->coder, p->values, p->count, &w))
+        return false;
+    put_decimal(p, &w);
+    if (w.exceptions)
+        return false;
+    if (w.width && p->count >= DIFFS_COUNT_MIN) {
+        struct diffs_guess guess = diffs_guess(p->coder->words, p->count, 0);
+        struct diffs_choice choice = {(unsigned)w.exponent, guess.order, (uint64_t)w.least};
+        keep_shorter(p, COLUMN_DIFFS, diffs_put(p->coder, choice, p->coder->words, p->count));
+    }
+    return w.width <= SHORT_DECIMAL;
+}
+
+static void try_planes(struct putting *p)
+{
+    uint64_t *words = p->coder->words;
+    bool narrow = true;
+    size_t width;
+
+    for (size_t i = 0; narrow && i < p->count; i++) {
+        double back = (double)(float)p->values[i];
+        narrow = bits_of(back) == bits_of(p->values[i]);
+    }
+    width = narrow ? 4 : 8;
+    for (size_t i = 0; i < p->count; i++) {
+        float half = (float)p->values[i];
         uint32_t half_bits;
-        uint64_t word = bits_of(values[i]);
         memcpy(&half_bits, &half, sizeof half_bits);
-        if (narrow)
-            word = half_bits;
-        for (size_t b = 0; b < (narrow ? 4u : 8u); b++)
-            coder->planes[b * count + i] = (uint8_t)(word >> (8 * b));
+        words[i] = narrow ? half_bits : bits_of(p->values[i]);
     }
-    return narrow ? 4 : 8;
+    keep_shorter(p, narrow ? COLUMN_PLANES_32 : COLUMN_PLANES_64,
+                 planes_put(p->coder, words, p->count, width, 0));
+    if (p->count >= DIFFS_COUNT_MIN) {
+        struct diffs_guess guess = diffs_guess(words, p->count, 1);
+        struct diffs_choice choice = {narrow ? DIFFS_FLOAT32 : DIFFS_FLOAT64, guess.order, 0};
+        if (guess.bits < SMOOTH_PART * 8 * (double)width)
+            keep_shorter(p, COLUMN_DIFFS, diffs_put(p->coder, choice, words, p->count));
+    }
 }
 
 size_t column_put_floats(struct column_coder *coder, const double *values, size_t count,
                          uint8_t *out)
 {
-    uint8_t *at = out + COLUMN_HEADER_BYTES;
-    size_t decimal, width, planes;
+    struct putting p = {coder, values, count, out, COLUMN_RAW, count * 8};
 
     ENSURE(count >= 1 && count <= METRIC_CHUNK_POINTS);
-    decimal = try_decimal(coder, values, count, count * 8, at);
-    width = cut_planes(coder, values, count);
-    planes = ZSTD_compressCCtx(coder->compressor, coder->attempt, sizeof coder->attempt,
-                               coder->planes, width * count, ZSTD_LEVEL);
-    ENSURE(!ZSTD_isError(planes));
-    if (planes < (decimal ? decimal : count * 8)) {
-        memcpy(at, coder->attempt, planes);
-        return seal(width == 4 ? COLUMN_PLANES_32 : COLUMN_PLANES_64, planes, out);
-    }
-    if (decimal)
-        return seal(COLUMN_DECIMAL, decimal, out);
-    for (size_t i = 0; i < count; i++)
-        put_number(at + 8 * i, bits_of(values[i]), 8);
-    return seal(COLUMN_RAW, count * 8, out);
+    if (!try_wholes(&p))
+        try_planes(&p);
+    for (size_t i = 0; p.codec == COLUMN_RAW && i < count; i++)
+        put_number(out + COLUMN_HEADER_BYTES + 8 * i, bits_of(values[i]), 8);
+    return seal(p.codec, p.len, out);
 }
 
 static enum err_code damaged(struct err *err)
@@ -318,6 +342,23 @@ enum err_code column_take_ints(struct column_coder *coder, struct str *rest, siz
     return OK;
 }
 
+static double float_of(uint64_t bits)
+{
+    double value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static double float_of_half(uint64_t bits)
+{
+    uint32_t half = (uint32_t)bits;
+    float value;
+
+    memcpy(&value, &half, sizeof value);
+    return (double)value;
+}
+
 static bool take_decimal(struct column_coder *coder, const struct column *c, size_t count,
                          double *ret_values)
 {
@@ -339,10 +380,9 @@ static bool take_decimal(struct column_coder *coder, const struct column *c, siz
     for (size_t i = 0; i < exceptions; i++) {
         const uint8_t *at = c->at + list + i * EXCEPTION_BYTES;
         size_t place = (size_t)get_number(at, 2);
-        uint64_t bits = get_number(at + 2, 8);
         if (place >= count)
             return false;
-        memcpy(&ret_values[place], &bits, sizeof bits);
+        ret_values[place] = float_of(get_number(at + 2, 8));
     }
     return true;
 }
@@ -350,33 +390,36 @@ static bool take_decimal(struct column_coder *coder, const struct column *c, siz
 static bool take_planes(struct column_coder *coder, const struct column *c, size_t count,
                         double *ret_values)
 {
-    size_t width = c->codec == COLUMN_PLANES_32 ? 4 : 8;
-    const uint8_t *p = coder->planes;
+    bool narrow = c->codec == COLUMN_PLANES_32;
 
-    if (ZSTD_decompressDCtx(coder->decompressor, coder->planes, width * count, c->at, c->len) !=
-        width * count)
+    if (!planes_take(coder, str_n((const char *)c->at, c->len), count, narrow ? 4 : 8,
+                     coder->words))
         return false;
-    for (size_t i = 0; width == 4 && i < count; i++) {
-        uint32_t bits = p[i] | (uint32_t)p[count + i] << 8 | (uint32_t)p[2 * count + i] << 16 |
-                        (uint32_t)p[3 * count + i] << 24;
-        float value;
-        memcpy(&value, &bits, sizeof value);
-        ret_values[i] = (double)value;
-    }
-    for (size_t i = 0; width == 8 && i < count; i++) {
-        uint64_t bits = 0;
-        for (size_t b = 0; b < 8; b++)
-            bits |= (uint64_t)p[b * count + i] << (8 * b);
-        memcpy(&ret_values[i], &bits, sizeof bits);
-    }
+    for (size_t i = 0; i < count; i++)
+        ret_values[i] = narrow ? float_of_half(coder->words[i]) : float_of(coder->words[i]);
+    return true;
+}
+
+static bool take_diffs(struct column_coder *coder, const struct column *c, size_t count,
+                       double *ret_values)
+{
+    const uint64_t *words = coder->words;
+    unsigned source;
+
+    if (!diffs_take(coder, str_n((const char *)c->at, c->len), count, &source, coder->words))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        ret_values[i] = source == DIFFS_FLOAT32 ? float_of_half(words[i])
+                        : source == DIFFS_FLOAT64
+                            ? float_of(words[i])
+                            : (double)(int64_t)words[i] / power_of_ten[source];
     return true;
 }
 
 static void take_raw_floats(const struct column *c, size_t count, double *ret_values)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t bits = get_number(c->at + 8 * i, 8);
-        memcpy(&ret_values[i], &bits, sizeof bits);
+        ret_values[i] = float_of(get_number(c->at + 8 * i, 8));
     }
 }
 
@@ -392,6 +435,7 @@ enum err_code column_take_floats(struct column_coder *coder, struct str *rest, s
     case COLUMN_DECIMAL: good = take_decimal(coder, &c, count, ret_values); break;
     case COLUMN_PLANES_32:
     case COLUMN_PLANES_64: good = take_planes(coder, &c, count, ret_values); break;
+    case COLUMN_DIFFS: good = take_diffs(coder, &c, count, ret_values); break;
     case COLUMN_RAW:
         good = c.len == count * 8;
         if (good)

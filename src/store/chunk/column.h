@@ -21,6 +21,7 @@ enum column_codec {
     COLUMN_DECIMAL = 2,   /* floats that are whole numbers after a shift of the decimal point */
     COLUMN_PLANES_32 = 3, /* floats that are float32s: byte planes, zstd */
     COLUMN_PLANES_64 = 4, /* floats: byte planes, zstd */
+    COLUMN_DIFFS = 5, /* floats that change little or smoothly: differences, byte planes, zstd */
 };
 
 /* Room and compression contexts, so that a column costs no allocation. */

@@ -137,6 +137,44 @@ static void floats_that_were_float32_take_at_most_four_bytes(void **state)
     assert_true(round_trip(values, N) < 60);
 }
 
+static void smooth_floats_are_kept_as_their_differences(void **state)
+{
+    double values[N];
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) /* a learning rate; the exponent of the numbers changes once */
+        values[i] = 3e-4 * (0.55 + 0.45 * cos(3.14159265358979 * (double)i / N));
+    assert_true(round_trip(values, N) < N * 9 / 2);
+    for (size_t i = 0; i < N; i++)
+        values[i] = 3e-4 * (0.55 + 0.45 * cos(3.14159265358979 * (double)i / 1e6));
+    assert_true(round_trip(values, N) < N);
+    for (size_t i = 0; i < N; i++)
+        values[i] = (double)(float)values[i];
+    assert_true(round_trip(values, N) < N);
+    for (size_t i = 0; i < N; i++) /* an epoch with its parts */
+        values[i] = (double)i / 1563;
+    assert_true(round_trip(values, N) < N);
+    for (size_t i = 0; i < N; i++) /* through zero */
+        values[i] = ((double)i - 500.25) / 1563;
+    (void)round_trip(values, N);
+}
+
+static void decimals_that_change_little_take_less_than_their_range(void **state)
+{
+    double values[N], at = 5000;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        at += (double)(random_word() % 9) - 4;
+        values[i] = at / 100;
+    }
+    assert_true(round_trip(values, N) < N * 3 / 4); /* a range of 9 bits, steps of 3 */
+    values[N / 2] = -1e9;
+    assert_true(round_trip(values, N) < N);
+    for (size_t count = 1; count < 40; count++)
+        (void)round_trip(values, count);
+}
+
 static void every_bit_of_a_float_comes_back(void **state)
 {
     static const uint64_t odd[] = {0,
@@ -227,6 +265,8 @@ int main(void)
         cmocka_unit_test(integers_of_every_kind_come_back),
         cmocka_unit_test(numbers_as_programs_round_them_are_packed_as_decimals),
         cmocka_unit_test(floats_that_were_float32_take_at_most_four_bytes),
+        cmocka_unit_test(smooth_floats_are_kept_as_their_differences),
+        cmocka_unit_test(decimals_that_change_little_take_less_than_their_range),
         cmocka_unit_test(every_bit_of_a_float_comes_back),
         cmocka_unit_test(a_chunk_comes_back_and_damage_is_noticed),
         cmocka_unit_test(a_column_that_is_not_asked_for_is_not_read),

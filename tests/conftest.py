@@ -7,7 +7,23 @@ from pathlib import Path
 
 import postgres_cluster
 import pytest
+import support
 from support import Server, make_id
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Reports come out at once, past the capturing of what tests print."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    capture = session.config.pluginmanager.get_plugin("capturemanager")
+
+    assert reporter and capture
+    disabled, write_line = capture.global_and_fixture_disabled, reporter.write_line
+
+    def write(line: str) -> None:
+        with disabled():
+            write_line(line)
+
+    support.lines_to[0] = write
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -27,6 +27,12 @@ import postgres_cluster
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("EUVYRA_BUILD", ROOT / "build"))
 WAIT_S = 60.0
+lines_to: list[Callable[[str], None]] = [print]  # where reports go: conftest.py says it
+
+
+def report(line: str) -> None:
+    """A line for whoever runs the tests: counts, progress."""
+    lines_to[0](line)
 
 
 def wait_for(what: str, condition: Callable[[], Any], seconds: float = WAIT_S) -> Any:
@@ -79,6 +85,8 @@ class Server:
         self.url = ""
         self.port = 0  # chosen at the first start; a restart keeps it
         self.setup_link = ""
+        self.launcher: list[str] = []  # what starts the program
+        self.environment: dict[str, str] = {}  # beside that of the tests
         if self.database:
             self.options += ("--database", postgres_cluster.url(self.database))
             if setup:
@@ -110,6 +118,7 @@ class Server:
     def start(self) -> Server:
         self.process = subprocess.Popen(
             [
+                *self.launcher,
                 BUILD / "euvyrad",
                 "--data",
                 self.data,
@@ -119,6 +128,7 @@ class Server:
             ],
             stdout=subprocess.PIPE,
             text=True,
+            env={**os.environ, **self.environment},
         )
         assert self.process.stdout
         line = self.process.stdout.readline()

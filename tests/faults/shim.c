@@ -4,16 +4,18 @@
  *     FAULT_DIR      files below this folder count, others are left alone
  *     FAULT_OPS      which calls count: some of "write,sync,rename,alloc", or "send": what
  *                    goes out over sockets by send(2); where that fails, the socket is cut
- *     FAULT_COUNTER  a file of 8 bytes, shared: how many such calls there were so far
- *     FAULT_AT       the call that it happens at, from 1; absent: never
- *     FAULT_ERRNO    what that call fails with; absent: the program is killed instead, half of a
- *                    write done
- *     FAULT_LASTING  1: all later calls fail too
- *     FAULT_RECORD   a file that receives every write, flush, rename and answer, as struct entry
- *     FAULT_CLOCK    a file of 8 bytes, shared: milliseconds added to the wall clock
+ *     FAULT_COUNTER  a file of three numbers of 8 bytes, shared: how many such calls there were so
+ *                    far; whether it is over, so that nothing happens any more; how often it
+ * happened FAULT_AT       the call that it happens at, from 1; absent: never FAULT_STACKS   a file
+ * that receives the way to every call: 8 bytes, a hash of who called whom FAULT_STACK    the way to
+ * the call that it happens at, the first time; in place of FAULT_AT FAULT_ERRNO    what that call
+ * fails with; absent: the program is killed instead, half of a write done FAULT_LASTING  1: all
+ * later calls fail too FAULT_RECORD   a file that receives every write, flush, rename and answer,
+ * as struct entry FAULT_CLOCK    a file of 8 bytes, shared: milliseconds added to the wall clock
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,16 +29,19 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
-#define FILES_MAX 1024
-#define PATH_MOST 512
+#define FILES_MAX  1024
+#define PATH_MOST  1024
+#define STACK_MOST 48
+#define NAMELESS   "/.nameless"
 
 enum op { OP_WRITE = 1, OP_SYNC = 2, OP_RENAME = 4, OP_ALLOC = 8, OP_SEND = 16 };
-enum kind { K_WRITE, K_TRUNCATE, K_SYNC, K_RENAME, K_UNLINK, K_SEND };
+enum kind { K_WRITE, K_TRUNCATE, K_SYNC, K_RENAME, K_UNLINK, K_SEND, K_MKDIR };
 
 /* Then path_len bytes of the path, other_len of a second path, data_len of data. */
 struct entry {
@@ -47,20 +52,23 @@ struct entry {
 static char root[PATH_MOST];
 static size_t root_len;
 static unsigned ops;
-static _Atomic uint64_t *counter;
+static struct {
+    _Atomic uint64_t calls, over, struck;
+} * counter;
 static _Atomic int64_t *clock_shift;
-static uint64_t fault_at;
-static int fault_errno, record_fd = -1;
+static uint64_t fault_at, fault_stack;
+static int fault_errno, record_fd = -1, stacks_fd = -1;
+static atomic_bool stack_seen;
 static bool lasting, ready;
 static char paths[FILES_MAX][PATH_MOST];
 static pthread_mutex_t record_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool inside;
 
-static void *shared(const char *name)
+static void *shared(const char *name, size_t bytes)
 {
     const char *path = getenv(name);
     int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
-    void *at = fd >= 0 ? mmap(NULL, 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    void *at = fd >= 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
 
     if (fd >= 0)
         (void)syscall(SYS_close, fd);
@@ -72,7 +80,9 @@ __attribute__((constructor)) static void begin(void)
     const char *dir = getenv("FAULT_DIR"), *at = getenv("FAULT_AT"),
                *record = getenv("FAULT_RECORD");
     const char *which = getenv("FAULT_OPS") ? getenv("FAULT_OPS") : "write,sync,rename";
-    const char *number = getenv("FAULT_ERRNO");
+    const char *number = getenv("FAULT_ERRNO"), *stack = getenv("FAULT_STACK"),
+               *stacks = getenv("FAULT_STACKS");
+    void *frames[1];
 
     inside = true;
     if (dir)
@@ -81,9 +91,15 @@ __attribute__((constructor)) static void begin(void)
     ops = (strstr(which, "write") ? OP_WRITE : 0u) | (strstr(which, "sync") ? OP_SYNC : 0u) |
           (strstr(which, "rename") ? OP_RENAME : 0u) | (strstr(which, "alloc") ? OP_ALLOC : 0u) |
           (strstr(which, "send") ? OP_SEND : 0u);
-    counter = shared("FAULT_COUNTER");
-    clock_shift = shared("FAULT_CLOCK");
+    counter = shared("FAULT_COUNTER", sizeof *counter);
+    clock_shift = shared("FAULT_CLOCK", 8);
     fault_at = at ? strtoull(at, NULL, 10) : 0;
+    fault_stack = stack ? strtoull(stack, NULL, 16) : 0;
+    if (stack || stacks)
+        (void)backtrace(frames, 1); /* it asks for memory the first time */
+    if (stacks)
+        stacks_fd = (int)syscall(SYS_openat, AT_FDCWD, stacks,
+                                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     fault_errno = number ? (int)strtol(number, NULL, 10) : 0;
     lasting = getenv("FAULT_LASTING") != NULL;
     if (record)
@@ -109,9 +125,10 @@ static const char *path_of(int fd)
     return fd >= 0 && fd < FILES_MAX && paths[fd][0] ? paths[fd] : NULL;
 }
 
-static void opened(int fd, int at_fd, const char *path)
+/* A file without a name is called NAMELESS in its folder. */
+static void opened(int fd, int at_fd, const char *path, int flags)
 {
-    char full[PATH_MOST];
+    char full[PATH_MOST + sizeof NAMELESS];
 
     if (fd < 0 || fd >= FILES_MAX)
         return;
@@ -121,7 +138,8 @@ static void opened(int fd, int at_fd, const char *path)
         path = full;
     }
     if (is_ours(path))
-        (void)snprintf(paths[fd], PATH_MOST, "%s", path);
+        (void)snprintf(paths[fd], PATH_MOST, "%.*s%s", PATH_MOST - 16, path,
+                       (flags & O_TMPFILE) == O_TMPFILE ? NAMELESS : "");
 }
 
 /* What happened: which of the fields say something depends on the kind. */
@@ -149,6 +167,45 @@ static void record(const struct event *e)
     (void)pthread_mutex_unlock(&record_lock);
 }
 
+/* Who called whom down to here, the same in every process: addresses count from where their file is
+ * loaded. `inside` is set, or this would find itself. */
+static uint64_t stack_hash(void)
+{
+    void *frames[STACK_MOST];
+    int depth = backtrace(frames, STACK_MOST);
+    uint64_t hash = 14695981039346656037u;
+
+    for (int i = 2; i < depth; i++) {
+        struct dl_find_object found;
+        uint64_t at = (uint64_t)(uintptr_t)frames[i];
+
+        if (_dl_find_object(frames[i], &found) == 0)
+            at -= (uint64_t)(uintptr_t)found.dlfo_map_start;
+        hash = (hash ^ at) * 1099511628211u;
+    }
+    return hash | 1;
+}
+
+/* Whether the call with number `n` is the one, or one behind it that is to fail too. */
+static bool is_the_one(uint64_t n)
+{
+    bool was_inside = inside;
+    uint64_t hash;
+
+    if (atomic_load(&counter->over) != 0)
+        return false;
+    if (stacks_fd < 0 && !fault_stack)
+        return fault_at && (n == fault_at || (n > fault_at && lasting));
+    if (atomic_load(&stack_seen))
+        return lasting;
+    inside = true;
+    hash = stack_hash();
+    if (stacks_fd >= 0)
+        (void)syscall(SYS_write, stacks_fd, &hash, sizeof hash);
+    inside = was_inside;
+    return hash == fault_stack && !atomic_exchange(&stack_seen, true);
+}
+
 /* True: this call is to fail, errno is set. Kills the program when that was asked for; `half` does
  * what a torn write leaves. */
 static bool strikes(enum op op, int fd, const void *data, size_t len, int64_t offset)
@@ -157,9 +214,10 @@ static bool strikes(enum op op, int fd, const void *data, size_t len, int64_t of
 
     if (!ready || !(ops & op) || !counter)
         return false;
-    n = atomic_fetch_add(counter, 1) + 1;
-    if (!fault_at || n < fault_at || (n > fault_at && !lasting))
+    n = atomic_fetch_add(&counter->calls, 1) + 1;
+    if (!is_the_one(n))
         return false;
+    (void)atomic_fetch_add(&counter->struck, 1);
     if (fault_errno) {
         errno = fault_errno;
         return true;
@@ -183,7 +241,7 @@ int open(const char *path, int flags, ...)
     va_end(args);
     REAL(open)
     int fd = real(path, flags, mode);
-    opened(fd, -1, path);
+    opened(fd, -1, path, flags);
     return fd;
 }
 
@@ -197,7 +255,7 @@ int openat(int at, const char *path, int flags, ...)
     va_end(args);
     REAL(openat)
     int fd = real(at, path, flags, mode);
-    opened(fd, at, path);
+    opened(fd, at, path, flags);
     return fd;
 }
 
@@ -307,6 +365,17 @@ int unlink(const char *path)
     int code = real(path);
     if (code == 0 && is_ours(path))
         record(&(struct event){.kind = K_UNLINK, .path = path});
+    return code;
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    REAL(mkdir)
+    if (is_ours(path) && strikes(OP_RENAME, -1, NULL, 0, -1))
+        return -1;
+    int code = real(path, mode);
+    if (code == 0 && is_ours(path))
+        record(&(struct event){.kind = K_MKDIR, .path = path});
     return code;
 }
 

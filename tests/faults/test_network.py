@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from agents import Agent
 from shim import Fault
-from support import BUILD, WAIT_S, Server, make_id, wait_for
+from support import BUILD, WAIT_S, Server, make_id, report, wait_for
 from test_places import Faulty, recorded
 
 ROUNDS = int(os.environ.get("EUVYRA_FAULT_ROUNDS", "3"))
@@ -139,8 +139,8 @@ def test_a_bad_network_changes_nothing_but_the_time(server: Server, tmp_path: Pa
         assert subprocess.run(sync, env=env).returncode == 0
         proxy.shutdown()
         proxy.server_close()
-        assert recorded(server) == list(range(400))
-        print(dict(proxy.did))
+        assert recorded(server, folder) == list(range(400))
+        report(f"a bad network: {dict(proxy.did)}")
 
 
 @pytest.mark.parametrize("hours", [1, -1, 24 * 365, -24 * 365])

@@ -1,27 +1,34 @@
 """Every place where a program writes, flushes, renames or allocates: killed there, or refused there
 once or for good. What was acknowledged is there afterwards, once; and the work can be completed.
 
-The short lane tries a few places spread over all; ./dev test faults tries every one.
+The short lane tries a few places spread over all; ./dev test faults tries every one. Of allocations,
+which are tens of thousands, it tries the first on each different way of calls that leads to one.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import http.client
+import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import postgres_cluster
 import pytest
-from shim import Fault, count, places
-from support import BUILD, Log, Server, crc32c, make_id, wait_for
+from shim import LONG, Fault, count, every, lift, places, some, struck, ways
+from support import BUILD, Log, Server, crc32c, make_id, report, wait_for
 
 FEW = 12  # places in the short lane
 POSTS = 5
 ROWS = 40
+FILE = b"a file of a job\n" * 40_000
 
 
 class Faulty(Server):
@@ -29,15 +36,13 @@ class Faulty(Server):
 
     fault: Fault | None = None
 
+    @property
+    def counter(self) -> Path:
+        return self.data.with_name("counter")
+
     def start(self) -> Server:
-        old = dict(os.environ)
-        if self.fault:
-            os.environ |= self.fault.environment(self.data.with_name("counter"))
-        try:
-            return super().start()
-        finally:
-            os.environ.clear()
-            os.environ |= old
+        self.environment = self.fault.environment(self.counter) if self.fault else {}
+        return super().start()
 
 
 def committed(server: Server, run: str, writer: str) -> int:
@@ -47,7 +52,7 @@ def committed(server: Server, run: str, writer: str) -> int:
 
 
 class Workload:
-    """One run in five posts. Remembers what was acknowledged."""
+    """One run in five posts, and a file. Remembers what was acknowledged."""
 
     def __init__(self) -> None:
         self.run = make_id("r")
@@ -61,11 +66,17 @@ class Workload:
                 self.log.end(exit_code=0)
             self.cuts.append(len(self.log.data))
         self.acknowledged = 0  # posts
+        self.file_path = f"/api/v1/projects/demo/blobs/{hashlib.sha256(FILE).hexdigest()}"
+        self.file_stored = False
 
     def attempt(self, server: Server) -> None:
         """Does what is left; stops at the first thing that goes wrong."""
         server.ok("PUT", "/api/v1/projects/demo", {})
         server.ok("PUT", f"/api/v1/projects/demo/runs/{self.run}", {})
+        headers = {"Content-Type": "application/octet-stream"}
+        answer = server.send("PUT", self.file_path, FILE, headers)
+        assert answer.status in (200, 201), answer.body
+        self.file_stored = True
         at = max(committed(server, self.run, self.log.writer), 0)
         while at < len(self.log.data):
             end = next(cut for cut in self.cuts if cut > at)
@@ -89,6 +100,10 @@ class Workload:
         assert (series["x"], series["first"]) == (steps, steps)
         assert set(series["counts"]) == {1}
 
+    def check_file(self, server: Server) -> None:
+        answer = server.send("GET", self.file_path)
+        assert answer.status == 200 and answer.body == FILE
+
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Server:
@@ -100,7 +115,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Server:
 
 def server_on(empty: Server, folder: Path) -> Faulty:
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    folder.mkdir(parents=True)
     shutil.copytree(empty.data, folder / "data")
     server = Faulty(folder / "data", setup=False)
     server.key = empty.key
@@ -116,85 +131,129 @@ def is_gone(server: Server, wait_s: float) -> bool:
     return True
 
 
-def round_of(empty: Server, folder: Path, **fault: Any) -> tuple[int, bool, bool]:
-    """One server with one fault. How many calls there were, whether it struck, and whether the
-    server went away."""
+@dataclass
+class Round:
+    calls: int
+    struck: bool  # the fault happened
+    gone: bool  # and the server ended by itself
+    refused: bool  # or it told the client that the file cannot be stored
+
+
+def put_down(server: Server) -> None:
+    """The server ends, if it has not yet; the next start takes another port, since others start too."""
+    assert server.process
+    server.process.kill()
+    server.process.wait()
+    if server.process.stdout:
+        server.process.stdout.close()
+    server.process = None
+    server.port = 0
+
+
+def round_of(empty: Server, folder: Path, **fault: Any) -> Round:
+    """One server with one fault. What was acknowledged is there after it, and the work can be done."""
     server = server_on(empty, folder)
     server.fault = Fault(server.data, **fault)
-    counter = server.data.with_name("counter")
+    number = fault.get("errno", 0)
+    full = number == errno.ENOSPC
     work = Workload()
-    gone = True
+    refused = False
     try:
         server.start()
         work.attempt(server)
         if not fault.get("lasting"):
             server.wait_compacted()
-    except (OSError, AssertionError):
-        pass  # the fault struck: what was acknowledged is what counts
-    struck = 0 < fault.get("at", 0) <= count(counter)
-    if server.process:
-        gone = struck and is_gone(server, 0 if fault.get("errno") == errno.ENOSPC else 3)
-        server.process.kill()
-        server.process.wait()
-        if server.process.stdout:
-            server.process.stdout.close()
-        server.process = None
-    calls = count(counter)
+    except (OSError, AssertionError, http.client.HTTPException) as error:
+        refused = not work.file_stored and isinstance(error, AssertionError)
+    happened = struck(server.counter) > 0
+    assert server.process
+    gone = happened and is_gone(server, 3 if number == 0 or fault.get("ops") == "sync" else 0)
+    calls = count(server.counter)
+    if full and not gone and server.url and server.process.poll() is None:
+        lift(server.counter)  # there is room again: the same server goes on
+        work.check(server, work.acknowledged)
+        work.attempt(server)
+        work.check(server, POSTS)
+    put_down(server)
     server.fault = None
     server.start()
     work.check(server, work.acknowledged)
+    if work.file_stored:
+        work.check_file(server)
     work.attempt(server)
     work.check(server, POSTS)
+    work.check_file(server)
     assert server.ok("GET", f"/api/v1/runs/{work.run}")["state"] == "finished"
     assert server.stop() == 0
     assert server.sql("PRAGMA integrity_check") == "ok"
-    return calls, struck, gone
+    shutil.rmtree(folder)
+    return Round(calls, happened, gone, refused)
 
 
-def tally(what: str, total: int, rounds: list[tuple[int, bool, bool]]) -> None:
-    struck, gone = sum(r[1] for r in rounds), sum(r[2] for r in rounds)
-    print(f"{what}: {struck} of {len(rounds)} places struck (about {total} there), {gone} stops")
+def tally(what: str, total: int, rounds: list[Round], calls: int = 0) -> None:
+    happened, gone = sum(r.struck for r in rounds), sum(r.gone for r in rounds)
+    of = f"{total} places" if not calls else f"{total} ways to {calls} calls"
+    report(f"server, {what}: {len(rounds)} of {of} tried, {happened} struck, {gone} stops")
+
+
+def try_places(what: str, empty: Server, tmp_path: Path, at_most: int, **fault: Any) -> list[Round]:
+    """One round for each place, and one to count them."""
+    ops = fault.get("ops", "write,sync,rename")
+    total = round_of(empty, tmp_path / "count", ops=ops).calls
+
+    def trial(at: int) -> Round:
+        return round_of(empty, tmp_path / f"at-{at}", at=at, **fault)
+
+    rounds = every(what, places(total, at_most), trial)
+    tally(what, total, rounds)
+    return rounds
 
 
 def test_a_server_killed_at_any_write_keeps_what_it_acknowledged(
     empty: Server, tmp_path: Path
 ) -> None:
-    total, *_ = round_of(empty, tmp_path / "count")
-    rounds = [round_of(empty, tmp_path / "kill", at=at) for at in places(total, FEW)]
-    assert all(gone for _, struck, gone in rounds if struck)
-    tally("killed at a write, flush or rename", total, rounds)
+    rounds = try_places("killed at a write, flush or rename", empty, tmp_path, FEW)
+    assert all(one.gone for one in rounds if one.struck)
 
 
-@pytest.mark.parametrize("lasting", [False, True])
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "lasting"])
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
 def test_a_server_whose_disk_refuses_keeps_what_it_acknowledged(
     empty: Server, tmp_path: Path, number: int, lasting: bool
 ) -> None:
+    what = f"{errno.errorcode[number]} from a write or rename, {'lasting' if lasting else 'once'}"
     fault = {"ops": "write,rename", "errno": number, "lasting": lasting}
-    total, *_ = round_of(empty, tmp_path / "count", ops="write,rename")
-    rounds = [round_of(empty, tmp_path / "fail", at=at, **fault) for at in places(total, FEW // 2)]
-    tally(f"{errno.errorcode[number]} from a write or rename", total, rounds)
+    try_places(what, empty, tmp_path, FEW // 2, **fault)
 
 
-def test_a_flush_that_fails_stops_the_server(empty: Server, tmp_path: Path) -> None:
-    total, *_ = round_of(empty, tmp_path / "count", ops="sync")
-    fault = {"ops": "sync", "errno": errno.EIO}
-    rounds = [round_of(empty, tmp_path / "sync", at=at, **fault) for at in places(total, FEW // 2)]
-    tally("EIO from a flush", total, rounds)
-    assert all(gone for _, struck, gone in rounds if struck)
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "lasting"])
+def test_a_flush_that_fails_stops_the_server(empty: Server, tmp_path: Path, lasting: bool) -> None:
+    what = f"EIO from a flush, {'lasting' if lasting else 'once'}"
+    fault = {"ops": "sync", "errno": errno.EIO, "lasting": lasting}
+    rounds = try_places(what, empty, tmp_path, FEW // 2, **fault)
+    assert all(one.gone or one.refused for one in rounds if one.struck)
+    assert any(one.gone for one in rounds)
 
 
-def test_a_server_without_memory_dies_and_recovers(empty: Server, tmp_path: Path) -> None:
-    total, *_ = round_of(empty, tmp_path / "count", ops="alloc")
-    step = max(1, total // 60)  # tens of thousands: every so many even in the long lane
-    fault = {"ops": "alloc", "errno": errno.ENOMEM}
-    tried = [1 + (at - 1) * step for at in places(total // step, FEW // 2)]
-    rounds = [round_of(empty, tmp_path / "alloc", at=at, **fault) for at in tried]
-    tally("no memory", total, rounds)
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "lasting"])
+def test_a_server_without_memory_dies_and_recovers(
+    empty: Server, tmp_path: Path, lasting: bool
+) -> None:
+    stacks = tmp_path / "stacks"
+    round_of(empty, tmp_path / "count", ops="alloc", stacks=stacks)
+    found, calls = ways(stacks)
+    what = f"no memory, {'lasting' if lasting else 'once'}"
+    fault = {"ops": "alloc", "errno": errno.ENOMEM, "lasting": lasting}
+
+    def trial(way: str) -> Round:
+        return round_of(empty, tmp_path / way, stack=way, **fault)
+
+    tally(what, len(found), every(what, some(found, FEW // 2), trial), calls)
 
 
-def train(folder: Path, **fault: Any) -> tuple[int, list[int]]:
-    """The C training with one fault. Returns calls, and the steps that it was told are recorded."""
+def train(folder: Path, **fault: Any) -> tuple[Path, list[int]]:
+    """The C training with one fault. Returns its counter, and the steps that it was told are
+    recorded."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     runs = folder / "runs"
@@ -207,8 +266,9 @@ def train(folder: Path, **fault: Any) -> tuple[int, list[int]]:
     if not (fault.get("at") and not fault.get("errno")):
         assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    points = [int(line[6:]) for line in done.stdout.splitlines() if line.startswith("point ")]
-    return count(counter), points
+    return counter, [
+        int(line[6:]) for line in done.stdout.splitlines() if line.startswith("point ")
+    ]
 
 
 def upload(server: Server, folder: Path) -> None:
@@ -231,86 +291,121 @@ def wait_applied(server: Server, run: str) -> None:
     wait_for("apply", applied)
 
 
-def recorded(server: Server) -> list[int]:
-    """The steps of all runs of the project, which is then emptied."""
+def recorded(server: Server, folder: Path) -> list[int]:
+    """The steps of the runs whose folders lie below `folder`; they are deleted."""
     steps: list[int] = []
-    for run in server.ok("GET", "/api/v1/projects/demo/runs")["items"]:
-        wait_applied(server, run["id"])
-        body = {"runs": [run["id"]], "metrics": ["loss"], "buckets": 4096}
+    for file in folder.rglob("run.json"):
+        run = json.loads(file.read_text())["run"]
+        if server.call("GET", f"/api/v1/runs/{run}").status == 404:
+            continue  # nothing of it was ever uploaded
+        wait_applied(server, run)
+        body = {"runs": [run], "metrics": ["loss"], "buckets": 4096}
         for series in server.ok("POST", "/api/v1/projects/demo/metrics/query", body)["series"]:
             assert set(series["counts"]) == {1}
             steps += series["x"]
-        server.ok("DELETE", f"/api/v1/runs/{run['id']}")
+        server.ok("DELETE", f"/api/v1/runs/{run}")
     return steps
 
 
-@pytest.mark.parametrize(
-    ("ops", "number", "lasting"),
-    [
-        ("write,sync,rename", 0, False),
-        ("write,sync,rename", errno.ENOSPC, False),
-        ("write,sync,rename", errno.ENOSPC, True),
-        ("write,sync,rename", errno.EIO, True),
-        ("alloc", errno.ENOMEM, False),
-        ("alloc", errno.ENOMEM, True),
-    ],
-)
+def is_followed(run: Path) -> bool:
+    """Whether a sidecar holds the lock of a run's folder, as the kernel knows it."""
+    lock = run / "sync.lock"
+    return lock.exists() and f":{lock.stat().st_ino} " in Path("/proc/locks").read_text()
+
+
+def fault_name(ops: str, number: int, lasting: bool) -> str:
+    what = errno.errorcode[number] if number else "killed"
+    return f"{what} at {ops.replace(',', ', ')}, {'lasting' if lasting else 'once'}"
+
+
+DISK = "write,sync,rename"
+FAULTS = [
+    (DISK, 0, False),
+    (DISK, errno.ENOSPC, False),
+    (DISK, errno.ENOSPC, True),
+    (DISK, errno.EIO, False),
+    (DISK, errno.EIO, True),
+    ("alloc", errno.ENOMEM, False),
+    ("alloc", errno.ENOMEM, True),
+]
+
+
+@pytest.mark.parametrize(("ops", "number", "lasting"), FAULTS)
 def test_a_training_goes_on_wherever_its_disk_or_memory_fails(
     server: Server, tmp_path: Path, ops: str, number: int, lasting: bool
 ) -> None:
-    server.ok("PUT", "/api/v1/projects/demo", {})
-    total, steps = train(tmp_path / "count", ops=ops)
+    counter, steps = train(tmp_path / "count", ops=ops)
+    total = count(counter)
     assert steps == list(range(60)) and total > 0
-    tried = places(total, FEW)
-    for at in tried:
-        folder = tmp_path / "train"
-        _, told = train(folder, ops=ops, at=at, errno=number, lasting=lasting)
+    what = fault_name(ops, number, lasting)
+
+    def trial(at: int) -> bool:
+        folder = tmp_path / f"at-{at}"
+        counter, told = train(folder, ops=ops, at=at, errno=number, lasting=lasting)
         upload(server, folder)
-        assert recorded(server) == told, f"place {at} of {total}"
-    print(f"{ops} {errno.errorcode.get(number, 'kill')}: {len(tried)} of {total} places")
+        assert recorded(server, folder) == told
+        return struck(counter) > 0
+
+    done = every(what, places(total, FEW), trial)
+    report(f"training, {what}: {len(done)} of {total} places tried, {sum(done)} struck")
 
 
-SCRIPT = """
+STEP_S = 0.02 if LONG else 0.002
+SCRIPT = f"""
 import sys, time, euvyra
 run = euvyra.init(project="demo")
 for step in range(60):
-    run.log({"loss": float(step)}, step=step)
-    time.sleep(0.002)
+    run.log({{"loss": float(step)}}, step=step)
+    time.sleep({STEP_S})
 run.finish()
 """
 
 
-@pytest.mark.parametrize("number", [0, errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize(("ops", "number", "lasting"), FAULTS)
 def test_a_sidecar_killed_or_refused_anywhere_loses_nothing(
-    server: Server, tmp_path: Path, number: int
+    server: Server, tmp_path: Path, ops: str, number: int, lasting: bool
 ) -> None:
-    server.ok("PUT", "/api/v1/projects/demo", {})
     env = {
         **os.environ,
         "EUVYRA_SERVER": server.url,
         "EUVYRA_API_KEY": server.key,
     }
 
-    def round_at(at: int) -> int:
+    def round_with(folder: Path, **fault: Any) -> Path:
         """A training whose sidecar has the fault, and an upload by hand afterwards."""
-        folder, counter = tmp_path / "train", tmp_path / "counter"
-        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        fault = Fault(folder, at=at, errno=number).environment(counter)
-        sidecar = tmp_path / "euvyra"
-        exports = "".join(f"export {name}='{value}'\n" for name, value in fault.items())
+        counter, sidecar = folder / "counter", folder / "euvyra"
+        variables = Fault(folder / "runs", ops=ops, **fault).environment(counter)
+        exports = "".join(f"export {name}='{value}'\n" for name, value in variables.items())
         sidecar.write_text(f'#!/bin/sh\n{exports}exec {BUILD / "euvyra"} "$@"\n')
         sidecar.chmod(0o755)
         mine = {"EUVYRA_BIN": str(sidecar), "EUVYRA_DIR": str(folder / "runs")}
         done = subprocess.run([sys.executable, "-c", SCRIPT], env=env | mine, capture_output=True)
         assert done.returncode == 0, done.stderr
-        calls = count(counter)
+        lift(counter)
         upload(server, folder)
-        assert recorded(server) == list(range(60)), f"place {at}"
-        return calls
+        assert recorded(server, folder) == list(range(60))
+        for run in (folder / "runs").iterdir():
+            wait_for("the sidecar to end", lambda: not is_followed(run))  # noqa: B023
+        return counter
 
-    total = round_at(0)
-    tried = places(total, FEW // 2)
-    for at in tried:
-        round_at(at)
-    print(f"sidecar {errno.errorcode.get(number, 'kill')}: {len(tried)} of {total} places")
+    def trial(place: int | str) -> bool:
+        where = {"stack": place} if isinstance(place, str) else {"at": place}
+        folder = tmp_path / f"at-{place}"
+        counter = round_with(folder, errno=number, lasting=lasting, **where)
+        happened = struck(counter) > 0
+        shutil.rmtree(folder)
+        return happened
+
+    stacks = tmp_path / "stacks"
+    counter = round_with(tmp_path / "count", **({"stacks": stacks} if ops == "alloc" else {}))
+    tried: Sequence[int | str]
+    if ops == "alloc":
+        found, calls = ways(stacks)
+        of, tried = f"{len(found)} ways to {calls} calls", some(found, FEW // 2)
+    else:
+        total = count(counter)
+        of, tried = f"{total} places", places(total, FEW // 2)
+    what = fault_name(ops, number, lasting)
+    done = every(what, tried, trial)
+    report(f"sidecar, {what}: {len(done)} of {of} tried, {sum(done)} struck")

@@ -19,7 +19,7 @@ from pathlib import Path
 import postgres_cluster
 import pytest
 from shim import Fault
-from support import Server
+from support import Server, report
 from test_places import POSTS, Faulty, Workload, committed
 
 pytestmark = pytest.mark.skipif(
@@ -39,7 +39,7 @@ class Event:
 
 
 def events(file: Path) -> Iterator[Event]:
-    kinds = ["write", "truncate", "sync", "rename", "unlink", "send"]
+    kinds = ["write", "truncate", "sync", "rename", "unlink", "send", "mkdir"]
     raw, at = file.read_bytes(), 0
     while at < len(raw):
         kind, path, other, data, offset = struct.unpack_from("<IIIIq", raw, at)
@@ -102,20 +102,29 @@ class Disk:
             if path.is_file()
         }
         self.acknowledged = 0
+        self.file_stored = False
+        self.loose: dict[str, str] = {}  # names that are not flushed, by the folder they lie in
 
     def take(self, event: Event) -> None:
         if event.kind == "send":
             told = re.search(rb'"offset":(\d+)', event.data)
             if told:
                 self.acknowledged = max(self.acknowledged, int(told.group(1)))
+            if b'"digest"' in event.data:
+                self.file_stored = True
+                assert not self.loose, "a file is acknowledged that its folder may not have"
         elif event.kind == "sync":
             if event.path in self.files:  # folders are flushed too
                 self.files[event.path].sync()
+            self.loose = {k: v for k, v in self.loose.items() if v != event.path}
+        elif event.kind == "mkdir":
+            self.loose[event.path] = str(Path(event.path).parent)
         elif event.kind == "rename":
+            self.loose[event.other] = str(Path(event.other).parent)
             self.files[event.other] = self.files.pop(event.path, File())
         elif event.kind == "unlink":
             self.files.pop(event.path, None)
-        else:
+        elif not event.path.endswith("/.nameless"):
             self.files.setdefault(event.path, File()).pending.append(event)
 
     def write(self, was: Path, folder: Path, how: str) -> None:
@@ -149,7 +158,7 @@ def test_nothing_acknowledged_is_lost_when_the_power_goes(
 ) -> None:
     folder, was, work, key = recorded
     seed = int(os.environ.get("EUVYRA_FAULT_SEED", "0")) or random.randrange(1, 1 << 30)
-    print(f"EUVYRA_FAULT_SEED={seed}")
+    report(f"power loss: EUVYRA_FAULT_SEED={seed}")
     random.seed(seed)
     happened = list(events(folder / "events"))
     assert sum(event.kind == "sync" for event in happened) > 3
@@ -168,20 +177,22 @@ def test_nothing_acknowledged_is_lost_when_the_power_goes(
             shutil.rmtree(data, ignore_errors=True)
             data.mkdir()
             disk.write(was, data, how)
-            check(data, key, work, disk.acknowledged)
+            check(data, key, work, disk)
             tried += 1
-    assert disk.acknowledged == len(work.log.data)
-    print(f"{tried} disks at {len(moments)} of {len(happened)} moments")
+    assert disk.acknowledged == len(work.log.data) and disk.file_stored
+    report(f"power loss: {tried} disks at {len(moments)} of {len(happened)} moments")
 
 
-def check(data: Path, key: str, work: Workload, acknowledged: int) -> None:
+def check(data: Path, key: str, work: Workload, disk: Disk) -> None:
     server = Server(data, setup=False)
     server.key = key
     with server:
         at = committed(server, work.run, work.log.writer)
-        assert at >= acknowledged
-        if acknowledged:
+        assert at >= disk.acknowledged
+        if disk.acknowledged:
             work.check(server, work.cuts.index(at))
+        if disk.file_stored:
+            work.check_file(server)
         work.attempt(server)
         work.check(server, POSTS)
     assert server.sql("PRAGMA integrity_check") == "ok"

@@ -9,16 +9,15 @@ from __future__ import annotations
 import errno
 import http.client
 import signal
-import struct
 import sys
 from pathlib import Path
 from typing import Any
 
-from support import wait_for
+from support import report, wait_for
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "faults"))
 
-from shim import Fault, count, places
+from shim import Fault, count, every, lift, places
 from test_places import POSTS, Faulty, Workload
 
 FEW = 16  # places in the short lane
@@ -41,8 +40,7 @@ def work_on(server: Faulty, work: Workload) -> None:
 
 def is_killed(server: Faulty, counter: Path) -> bool:
     """Whether the fault has struck dead; from here on it cannot any more."""
-    with counter.open("r+b") as file:
-        file.write(struct.pack("<Q", 1 << 40))
+    lift(counter)
     assert server.process
     try:
         server.call("GET", "/health", key="")
@@ -85,14 +83,22 @@ def round_of(folder: Path, **fault: Any) -> tuple[int, bool]:
 
 def test_a_server_killed_at_any_message_keeps_what_it_acknowledged(tmp_path: Path) -> None:
     total, _ = round_of(tmp_path / "count")
-    rounds = [round_of(tmp_path / f"at-{at}", at=at) for at in places(total, FEW)]
-    print(f"killed at a message: {sum(r[1] for r in rounds)} of {len(rounds)} (about {total})")
+    rounds = every(
+        "killed at a message",
+        places(total, FEW),
+        lambda at: round_of(tmp_path / f"at-{at}", at=at),
+    )
+    dead = sum(killed for _, killed in rounds)
+    report(f"server, killed at a message: {len(rounds)} of {total} places tried, {dead} struck")
     assert any(killed for _, killed in rounds)
 
 
 def test_a_server_cut_off_at_any_message_goes_on_by_itself(tmp_path: Path) -> None:
     total, _ = round_of(tmp_path / "count")
-    cut = {"errno": errno.ECONNRESET}
-    rounds = [round_of(tmp_path / f"at-{at}", at=at, **cut) for at in places(total, FEW)]
-    print(f"cut off at a message: {len(rounds)} of about {total} places")
+    rounds = every(
+        "cut off at a message",
+        places(total, FEW),
+        lambda at: round_of(tmp_path / f"at-{at}", at=at, errno=errno.ECONNRESET),
+    )
+    report(f"server, cut off at a message: {len(rounds)} of {total} places tried")
     assert not any(killed for _, killed in rounds)

@@ -183,11 +183,7 @@ CREATE TABLE metric_chunk (
     metric_id INTEGER NOT NULL REFERENCES metric_name (id),
     writer_id INTEGER NOT NULL REFERENCES writer (id),
     seq INTEGER NOT NULL,
-    point_count INTEGER NOT NULL,
-    step_min INTEGER NOT NULL,
-    step_max INTEGER NOT NULL,
-    at_min_ms INTEGER NOT NULL,
-    at_max_ms INTEGER NOT NULL,
+    times_of INTEGER REFERENCES metric_name (id), -- whose chunk has the times of this one too
     data BLOB NOT NULL,
     PRIMARY KEY (run_id, metric_id, writer_id, seq)
 ) STRICT;

@@ -157,40 +157,39 @@ VALUES (:run_id, :metric_id, :name, :kind, :point_count, :finite_count, :last_st
 
 -- name: dump_series_read
 SELECT m.name, m.kind, w.public_id AS writer, x.point_count, x.step_min, x.step_max, x.at_min_ms,
-    x.at_max_ms, x.log_offset
+    x.at_max_ms, x.log_offset, x.tail
 FROM metric_series x JOIN writer w ON w.id = x.writer_id
 JOIN metric_name m ON m.id = x.metric_id
 WHERE x.run_id = :run_id AND x.metric_id = :metric_id
 ORDER BY x.writer_id LIMIT :limit OFFSET :skip;
 
 -- name: dump_series_write
-INSERT INTO metric_series (run_id, metric_id, writer_id, point_count, step_min, step_max, at_min_ms, at_max_ms, log_offset)
+INSERT INTO metric_series (run_id, metric_id, writer_id, point_count, step_min, step_max, at_min_ms,
+    at_max_ms, log_offset, tail)
 VALUES (:run_id, :metric_id, :writer_id, :point_count, :step_min, :step_max, :at_min_ms, :at_max_ms,
-    :log_offset);
+    :log_offset, :tail);
 
 -- name: dump_chunk_read
-SELECT m.name, m.kind, w.public_id AS writer, x.seq, x.point_count, x.step_min, x.step_max,
-    x.at_min_ms, x.at_max_ms, x.data
+SELECT m.name, m.kind, w.public_id AS writer, x.seq, t.name AS times_of, x.data
 FROM metric_chunk x JOIN writer w ON w.id = x.writer_id
-JOIN metric_name m ON m.id = x.metric_id
+JOIN metric_name m ON m.id = x.metric_id LEFT JOIN metric_name t ON t.id = x.times_of
 WHERE x.run_id = :run_id AND x.metric_id = :metric_id
 ORDER BY x.writer_id, x.seq LIMIT :limit OFFSET :skip;
 
 -- name: dump_chunk_write
-INSERT INTO metric_chunk (run_id, metric_id, writer_id, seq, point_count, step_min, step_max, at_min_ms, at_max_ms, data)
-VALUES (:run_id, :metric_id, :writer_id, :seq, :point_count, :step_min, :step_max, :at_min_ms,
-    :at_max_ms, :data);
+INSERT INTO metric_chunk (run_id, metric_id, writer_id, seq, times_of, data)
+VALUES (:run_id, :metric_id, :writer_id, :seq, :times_of, :data);
 
 -- name: dump_level_read
-SELECT m.name, m.kind, w.public_id AS writer, x.level, x.seq, x.data
+SELECT m.name, m.kind, w.public_id AS writer, x.level, x.seq, t.name AS times_of, x.data
 FROM metric_level x JOIN writer w ON w.id = x.writer_id
-JOIN metric_name m ON m.id = x.metric_id
+JOIN metric_name m ON m.id = x.metric_id LEFT JOIN metric_name t ON t.id = x.times_of
 WHERE x.run_id = :run_id AND x.metric_id = :metric_id
 ORDER BY x.writer_id, x.level, x.seq LIMIT :limit OFFSET :skip;
 
 -- name: dump_level_write
-INSERT INTO metric_level (run_id, metric_id, writer_id, level, seq, data)
-VALUES (:run_id, :metric_id, :writer_id, :level, :seq, :data);
+INSERT INTO metric_level (run_id, metric_id, writer_id, level, seq, times_of, data)
+VALUES (:run_id, :metric_id, :writer_id, :level, :seq, :times_of, :data);
 
 -- name: dump_stamp
 -- one row

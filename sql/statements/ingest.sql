@@ -195,36 +195,39 @@ WHERE r.run_id = :run_id AND r.name = :name AND r.kind = :kind LIMIT 1;
 SELECT id, kind FROM metric_name WHERE project_id = :project_id AND name = :name
 ORDER BY kind LIMIT 2;
 
--- name: metric_chunk_set
-INSERT INTO metric_chunk (run_id, metric_id, writer_id, seq, point_count, step_min, step_max,
-    at_min_ms, at_max_ms, data)
-VALUES (:run_id, :metric_id, :writer_id, :seq, :point_count, :step_min, :step_max,
-    :at_min_ms, :at_max_ms, :data)
-ON CONFLICT (run_id, metric_id, writer_id, seq) DO UPDATE SET point_count = excluded.point_count,
-    step_min = excluded.step_min, step_max = excluded.step_max, at_min_ms = excluded.at_min_ms,
-    at_max_ms = excluded.at_max_ms, data = excluded.data;
-
--- columns: chunk_columns
-seq, point_count, step_min, step_max, at_min_ms, at_max_ms, data
+-- name: metric_chunk_insert
+INSERT INTO metric_chunk (run_id, metric_id, writer_id, seq, times_of, data)
+VALUES (:run_id, :metric_id, :writer_id, :seq, :times_of, :data);
 
 -- name: metric_chunk_get
 -- one row
-SELECT {chunk_columns} FROM metric_chunk
+SELECT data FROM metric_chunk
 WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id AND seq = :seq;
+
+-- name: metric_chunk_get_timed
+-- one row
+SELECT c.data, t.data FROM metric_chunk c LEFT JOIN metric_chunk t ON t.run_id = c.run_id
+    AND t.metric_id = c.times_of AND t.writer_id = c.writer_id AND t.seq = c.seq
+WHERE c.run_id = :run_id AND c.metric_id = :metric_id AND c.writer_id = :writer_id AND c.seq = :seq;
 
 -- name: metric_series_get
 -- one row
 SELECT point_count, step_min, step_max, at_min_ms, at_max_ms, log_offset FROM metric_series
 WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id;
 
+-- name: metric_series_tail
+-- one row
+SELECT tail FROM metric_series
+WHERE run_id = :run_id AND metric_id = :metric_id AND writer_id = :writer_id;
+
 -- name: metric_series_set
 INSERT INTO metric_series (run_id, metric_id, writer_id, point_count, step_min, step_max,
-    at_min_ms, at_max_ms, log_offset)
+    at_min_ms, at_max_ms, log_offset, tail)
 VALUES (:run_id, :metric_id, :writer_id, :point_count, :step_min, :step_max,
-    :at_min_ms, :at_max_ms, :log_offset)
+    :at_min_ms, :at_max_ms, :log_offset, :tail)
 ON CONFLICT (run_id, metric_id, writer_id) DO UPDATE SET point_count = excluded.point_count,
     step_min = excluded.step_min, step_max = excluded.step_max, at_min_ms = excluded.at_min_ms,
-    at_max_ms = excluded.at_max_ms, log_offset = excluded.log_offset
+    at_max_ms = excluded.at_max_ms, log_offset = excluded.log_offset, tail = excluded.tail
 WHERE metric_series.log_offset = :expected_offset;
 
 -- name: metric_level_get
@@ -232,10 +235,19 @@ WHERE metric_series.log_offset = :expected_offset;
 SELECT data FROM metric_level WHERE run_id = :run_id AND metric_id = :metric_id
     AND writer_id = :writer_id AND level = :level AND seq = :seq;
 
+-- name: metric_level_get_timed
+-- one row
+SELECT c.data, t.data FROM metric_level c LEFT JOIN metric_level t ON t.run_id = c.run_id
+    AND t.metric_id = c.times_of AND t.writer_id = c.writer_id AND t.level = c.level
+    AND t.seq = c.seq
+WHERE c.run_id = :run_id AND c.metric_id = :metric_id AND c.writer_id = :writer_id
+    AND c.level = :level AND c.seq = :seq;
+
 -- name: metric_level_set
-INSERT INTO metric_level (run_id, metric_id, writer_id, level, seq, data)
-VALUES (:run_id, :metric_id, :writer_id, :level, :seq, :data)
-ON CONFLICT (run_id, metric_id, writer_id, level, seq) DO UPDATE SET data = excluded.data;
+INSERT INTO metric_level (run_id, metric_id, writer_id, level, seq, times_of, data)
+VALUES (:run_id, :metric_id, :writer_id, :level, :seq, :times_of, :data)
+ON CONFLICT (run_id, metric_id, writer_id, level, seq) DO UPDATE SET times_of = excluded.times_of,
+    data = excluded.data;
 
 -- name: blob_insert
 INSERT INTO blob (digest, size_bytes, created_ms) VALUES (:digest, :size_bytes, :created_ms)

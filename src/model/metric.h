@@ -31,8 +31,8 @@ struct metric_facts {
     time_ms last_at, first_at;
 };
 
-/* One metric of one run as one writer logged it. `count` points lie in chunks; what comes later
- * in the writer's log begins at log_offset. */
+/* One metric of one run as one writer logged it. `count` points lie in full chunks and in the tail
+ * after them; what comes later in the writer's log begins at log_offset. */
 struct metric_series {
     run_id run;
     metric_id metric;
@@ -43,20 +43,19 @@ struct metric_series {
     int64_t log_offset;
 };
 
-/* A row of the pyramid over a series. */
+/* A full chunk of a series, and what is stored of the pyramid over it: a row of level 1, a group of
+ * rows of a higher level, or as METRIC_LEVEL_OPEN the row that is not complete yet. Where times_of
+ * is not 0 the data have no times: they lie with that metric, which was logged together with this.
+ */
+struct metric_chunk {
+    int64_t seq;
+    metric_id times_of;
+    struct str data;
+};
 struct metric_level {
     int level;
     int64_t seq;
+    metric_id times_of;
     struct str data;
 };
-
-struct metric_chunk {
-    run_id run;
-    metric_id metric;
-    writer_id writer;
-    int64_t seq;
-    int64_t count;
-    int64_t step_min, step_max;
-    time_ms at_min, at_max;
-    struct str data;
-};
+#define METRIC_LEVEL_OPEN (-1)

@@ -4,6 +4,7 @@
 #include "runlog/record.h"
 #include "store/chunk/chunk.h"
 #include "store/chunk/level.h"
+#include "store/chunk/times.h"
 #include "store/db.h"
 
 #include <stdio.h>
@@ -143,58 +144,87 @@ struct place {
     int64_t run, metric, writer, level, seq;
 };
 
-/* Decodes one row. */
+/* What a walk reads: chunks, the tails after them, or the pyramid. */
+struct rows {
+    const char *what; /* in what is told, before its number */
+    enum sql_id sql;
+    enum timed kind;
+    int key_parts; /* of run, metric, writer, seq, level */
+};
+static const struct rows chunk_rows = {"chunk", SQL_MAINTAIN_CHUNKS, TIMED_CHUNK, 4};
+static const struct rows tail_rows = {"tail after point", SQL_MAINTAIN_TAILS, TIMED_CHUNK, 3};
+static const struct rows level_rows = {"pyramid row", SQL_MAINTAIN_LEVELS, TIMED_LEVEL, 5};
+
 struct decoder {
     struct column_coder *coder;
-    struct chunk_points *points; /* of chunks, */
-    struct level_row *level;     /* or of the pyramid */
+    struct chunk_points *points;
+    struct level_row *level;
 };
 
-static enum err_code decode(const struct decoder *d, struct str data, struct err *err)
+static enum err_code decode(const struct decoder *d, enum timed kind, struct str data,
+                            struct err *err)
 {
-    return d->points ? chunk_decode(d->coder, data, CHUNK_ALL, d->points, err)
-                     : level_row_decode(d->coder, data, LEVEL_BOTH, d->level, err);
+    size_t records;
+
+    if (kind == TIMED_CHUNK)
+        return chunk_decode(d->coder, data, CHUNK_ALL, d->points, err);
+    do
+        TRY(level_row_take(d->coder, &data, LEVEL_BOTH, d->level, &records, err));
+    while (data.len);
+    return OK;
+}
+
+/* With the times of the lender, if there is one. */
+static enum err_code decode_row(const struct decoder *d, enum timed kind, const struct db_result *r,
+                                struct err *err)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct str data = db__view(r, 4);
+
+    if (!db__null(r, 5))
+        TRY(times_restore(kind, data, db__view(r, 5), &arena, &data, err));
+    return decode(d, kind, data, err);
 }
 
 /* One page of rows; *ret_more is false at the end. */
-static enum err_code check_page(struct store *store, const struct decoder *d, struct place *at,
+static enum err_code check_page(struct store *store, const struct rows *rows,
+                                const struct decoder *d, struct place *at,
                                 const struct store_fault_sink *sink, int64_t *count, bool *ret_more,
                                 struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
     struct db_arg args[] = {
-        ARG_I64("run_id", at->run),       ARG_I64("metric_id", at->metric),
-        ARG_I64("writer_id", at->writer), ARG_I64("seq", at->seq),
-        ARG_I64("limit", PAGE),           ARG_I64("level", at->level),
+        ARG_I64("limit", PAGE),           ARG_I64("run_id", at->run),
+        ARG_I64("metric_id", at->metric), ARG_I64("writer_id", at->writer),
+        ARG_I64("seq", at->seq),          ARG_I64("level", at->level),
         {.name = NULL, .kind = DB_END},
     };
     int64_t before = *count;
     bool row = false;
 
-    if (d->points)
-        args[5] = args[6];
-    TRY(db__query(store->db, d->points ? SQL_MAINTAIN_CHUNKS : SQL_MAINTAIN_LEVELS, args, &r, err));
+    args[1 + rows->key_parts] = args[ARRAY_LEN(args) - 1];
+    TRY(db__query(store->db, rows->sql, args, &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
         struct err problem;
         ++*count;
-        if (decode(d, db__view(&r, 4), &problem) != OK)
-            tell_row(&r, d->points ? "chunk" : "pyramid row", &problem, sink);
-        *at = (struct place){db__i64(&r, 5), db__i64(&r, 6), db__i64(&r, 7),
-                             d->points ? 0 : db__i64(&r, 8), db__i64(&r, 3)};
+        if (decode_row(d, rows->kind, &r, &problem) != OK)
+            tell_row(&r, rows->what, &problem, sink);
+        *at = (struct place){db__i64(&r, 6), db__i64(&r, 7), db__i64(&r, 8),
+                             rows->kind == TIMED_LEVEL ? db__i64(&r, 9) : 0, db__i64(&r, 3)};
     }
     *ret_more = *count - before == PAGE;
     return OK;
 }
 
-static enum err_code check_rows(struct store *store, const struct decoder *d,
-                                const struct store_fault_sink *sink, int64_t *count,
-                                struct err *err)
+static enum err_code check_rows(struct store *store, const struct rows *rows,
+                                const struct decoder *d, const struct store_fault_sink *sink,
+                                int64_t *count, struct err *err)
 {
     struct place at = {-1, -1, -1, -1, -1};
     bool more = true;
 
     while (more)
-        TRY(check_page(store, d, &at, sink, count, &more, err));
+        TRY(check_page(store, rows, d, &at, sink, count, &more, err));
     return OK;
 }
 
@@ -203,11 +233,12 @@ enum err_code store_check_chunks(struct store *store, const struct store_fault_s
 {
     CLEANUP(column_coder_release) struct column_coder *coder = column_coder_new();
     CLEANUP(arena_release) struct arena arena = {0};
-    struct decoder chunks = {coder, ARENA_NEW(&arena, struct chunk_points), NULL};
-    struct decoder levels = {coder, NULL, ARENA_NEW(&arena, struct level_row)};
+    struct decoder d = {coder, ARENA_NEW(&arena, struct chunk_points),
+                        ARENA_NEW(&arena, struct level_row)};
 
-    TRY(check_rows(store, &chunks, sink, &counts->chunks, err));
-    return check_rows(store, &levels, sink, &counts->levels, err);
+    TRY(check_rows(store, &chunk_rows, &d, sink, &counts->chunks, err));
+    TRY(check_rows(store, &tail_rows, &d, sink, &counts->chunks, err));
+    return check_rows(store, &level_rows, &d, sink, &counts->levels, err);
 }
 
 enum err_code store_blob_walk(struct store *store, const struct store_blob_walk *walk,

@@ -1,6 +1,7 @@
 /* Metric names, facts and chunks: part of sql/statements/ingest.sql. */
 #include "store/store_metric.h"
 
+#include "store/chunk/times.h"
 #include "store/db.h"
 
 int64_t float_to_bits(double value)
@@ -287,43 +288,53 @@ enum err_code store_run_metric_named(struct store *store, run_id run, struct str
     return OK;
 }
 
-enum err_code store_chunk_set(struct store *store, const struct metric_chunk *c, struct err *err)
+/* The parameters of a statement about a series, with others behind them. */
+#define SERIES_ARGS(series, ...)                                                                   \
+    ARGS(ARG_I64("run_id", (series)->run.v), ARG_I64("metric_id", (series)->metric.v),             \
+         ARG_I64("writer_id", (series)->writer.v), __VA_ARGS__)
+
+static struct db_arg lender_arg(metric_id times_of)
 {
-    return db__run(store->db, SQL_METRIC_CHUNK_SET,
-                   ARGS(ARG_I64("run_id", c->run.v), ARG_I64("metric_id", c->metric.v),
-                        ARG_I64("writer_id", c->writer.v), ARG_I64("seq", c->seq),
-                        ARG_I64("point_count", c->count), ARG_I64("step_min", c->step_min),
-                        ARG_I64("step_max", c->step_max), ARG_I64("at_min_ms", c->at_min),
-                        ARG_I64("at_max_ms", c->at_max), ARG_BYTES("data", c->data)),
+    struct db_arg none = {.name = "times_of", .kind = DB_NULL};
+
+    return times_of.v ? (struct db_arg)ARG_I64("times_of", times_of.v) : none;
+}
+
+enum err_code store_chunk_insert(struct store *store, const struct metric_series *series,
+                                 const struct metric_chunk *c, struct err *err)
+{
+    return db__run(store->db, SQL_METRIC_CHUNK_INSERT,
+                   SERIES_ARGS(series, ARG_I64("seq", c->seq), lender_arg(c->times_of),
+                               ARG_BYTES("data", c->data)),
                    NULL, err);
 }
 
-enum err_code store_chunk_get(struct store *store, const struct metric_series *series, int64_t seq,
-                              struct arena *arena, struct metric_chunk *ret_chunk, struct err *err)
+/* The data of a row, with the lender's times where it has none of its own. */
+static enum err_code take_data(struct db_result *r, enum timed kind, bool timed,
+                               struct arena *arena, struct str *ret_data, struct err *err)
 {
-    CLEANUP(db__result_release) struct db_result r = {0};
     bool row = false;
 
-    TRY(db__query(store->db, SQL_METRIC_CHUNK_GET,
-                  ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
-                       ARG_I64("writer_id", series->writer.v), ARG_I64("seq", seq)),
-                  &r, err));
-    TRY(db__next(&r, &row, err));
+    TRY(db__next(r, &row, err));
     if (!row)
-        return err_set(err, ERR_IO, "a metric chunk is missing");
-    *ret_chunk = (struct metric_chunk){
-        .run = series->run,
-        .metric = series->metric,
-        .writer = series->writer,
-        .seq = db__i64(&r, 0),
-        .count = db__i64(&r, 1),
-        .step_min = db__i64(&r, 2),
-        .step_max = db__i64(&r, 3),
-        .at_min = db__i64(&r, 4),
-        .at_max = db__i64(&r, 5),
-        .data = db__text(&r, 6, arena),
-    };
-    return OK;
+        return err_set(err, ERR_IO, "%s of a metric is missing",
+                       kind == TIMED_CHUNK ? "a chunk" : "a row of the pyramid");
+    if (!timed || db__null(r, 1)) {
+        *ret_data = db__text(r, 0, arena);
+        return OK;
+    }
+    return times_restore(kind, db__view(r, 0), db__view(r, 1), arena, ret_data, err);
+}
+
+enum err_code store_chunk_get(struct store *store, const struct metric_series *series,
+                              struct store_chunk_choice choice, struct arena *arena,
+                              struct str *ret_data, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+
+    TRY(db__query(store->db, choice.timed ? SQL_METRIC_CHUNK_GET_TIMED : SQL_METRIC_CHUNK_GET,
+                  SERIES_ARGS(series, ARG_I64("seq", choice.seq)), &r, err));
+    return take_data(&r, TIMED_CHUNK, choice.timed, arena, ret_data, err);
 }
 
 enum err_code store_series_get(struct store *store, struct metric_series *series, struct err *err)
@@ -345,49 +356,60 @@ enum err_code store_series_get(struct store *store, struct metric_series *series
     return OK;
 }
 
-enum err_code store_series_set(struct store *store, const struct metric_series *series,
-                               int64_t expected_offset, struct err *err)
+enum err_code store_series_tail(struct store *store, const struct metric_series *series,
+                                struct arena *arena, struct str *ret_data, struct err *err)
 {
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_METRIC_SERIES_TAIL,
+                  ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
+                       ARG_I64("writer_id", series->writer.v)),
+                  &r, err));
+    TRY(db__next(&r, &row, err));
+    if (!row || db__null(&r, 0))
+        return err_set(err, ERR_IO, "the last points of a metric are missing");
+    *ret_data = db__text(&r, 0, arena);
+    return OK;
+}
+
+enum err_code store_series_set(struct store *store, const struct metric_series *series,
+                               struct str tail, int64_t expected_offset, struct err *err)
+{
+    struct db_arg none = {.name = "tail", .kind = DB_NULL};
     int64_t changes = 0;
 
-    TRY(db__run(store->db, SQL_METRIC_SERIES_SET,
-                ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
-                     ARG_I64("writer_id", series->writer.v), ARG_I64("point_count", series->count),
-                     ARG_I64("step_min", series->step_min), ARG_I64("step_max", series->step_max),
-                     ARG_I64("at_min_ms", series->at_min), ARG_I64("at_max_ms", series->at_max),
-                     ARG_I64("log_offset", series->log_offset),
-                     ARG_I64("expected_offset", expected_offset)),
-                &changes, err));
+    TRY(db__run(
+        store->db, SQL_METRIC_SERIES_SET,
+        SERIES_ARGS(series, ARG_I64("point_count", series->count),
+                    ARG_I64("step_min", series->step_min), ARG_I64("step_max", series->step_max),
+                    ARG_I64("at_min_ms", series->at_min), ARG_I64("at_max_ms", series->at_max),
+                    ARG_I64("log_offset", series->log_offset),
+                    tail.len ? (struct db_arg)ARG_BYTES("tail", tail) : none,
+                    ARG_I64("expected_offset", expected_offset)),
+        &changes, err));
     if (changes != 1)
         return err_set(err, ERR_CONFLICT, "the log was compacted meanwhile");
     return OK;
 }
 
-enum err_code store_level_get(struct store *store, const struct metric_series *series, int level,
-                              int64_t seq, struct arena *arena, struct metric_level *ret_level,
-                              struct err *err)
+enum err_code store_level_get(struct store *store, const struct metric_series *series,
+                              struct store_level_choice choice, struct arena *arena,
+                              struct str *ret_data, struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
-    bool row = false;
 
-    TRY(db__query(store->db, SQL_METRIC_LEVEL_GET,
-                  ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
-                       ARG_I64("writer_id", series->writer.v), ARG_I64("level", level),
-                       ARG_I64("seq", seq)),
+    TRY(db__query(store->db, choice.timed ? SQL_METRIC_LEVEL_GET_TIMED : SQL_METRIC_LEVEL_GET,
+                  SERIES_ARGS(series, ARG_I64("level", choice.level), ARG_I64("seq", choice.seq)),
                   &r, err));
-    TRY(db__next(&r, &row, err));
-    if (!row)
-        return err_set(err, ERR_IO, "a row of metric levels is missing");
-    *ret_level = (struct metric_level){level, seq, db__text(&r, 0, arena)};
-    return OK;
+    return take_data(&r, TIMED_LEVEL, choice.timed, arena, ret_data, err);
 }
 
 enum err_code store_level_set(struct store *store, const struct metric_series *series,
                               const struct metric_level *level, struct err *err)
 {
     return db__run(store->db, SQL_METRIC_LEVEL_SET,
-                   ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
-                        ARG_I64("writer_id", series->writer.v), ARG_I64("level", level->level),
-                        ARG_I64("seq", level->seq), ARG_BYTES("data", level->data)),
+                   SERIES_ARGS(series, ARG_I64("level", level->level), ARG_I64("seq", level->seq),
+                               lender_arg(level->times_of), ARG_BYTES("data", level->data)),
                    NULL, err);
 }

@@ -74,23 +74,38 @@ MUST_CHECK enum err_code store_run_metric_named(struct store *store, run_id run,
                                                 enum metric_kind kind, struct arena *arena,
                                                 struct metric_facts *ret_facts, struct err *err);
 
-MUST_CHECK enum err_code store_chunk_set(struct store *store, const struct metric_chunk *chunk,
-                                         struct err *err);
-/* Chunk `seq` of a series, from 0; all but the last have METRIC_CHUNK_POINTS points. */
+MUST_CHECK enum err_code store_chunk_insert(struct store *store, const struct metric_series *series,
+                                            const struct metric_chunk *chunk, struct err *err);
+/* Full chunk `seq` of a series, from 0; with its times if they are wanted, whoever has them. */
+struct store_chunk_choice {
+    int64_t seq;
+    bool timed;
+};
 MUST_CHECK enum err_code store_chunk_get(struct store *store, const struct metric_series *series,
-                                         int64_t seq, struct arena *arena,
-                                         struct metric_chunk *ret_chunk, struct err *err);
+                                         struct store_chunk_choice choice, struct arena *arena,
+                                         struct str *ret_data, struct err *err);
 
 /* Fills in the rest from run, metric and writer; count 0 and an empty range when there is none. */
 MUST_CHECK enum err_code store_series_get(struct store *store, struct metric_series *series,
                                           struct err *err);
-/* ERR_CONFLICT: its log_offset is no longer `expected_offset` (0: there was none). */
+/* The chunk of the points after the last full one, which are there. */
+MUST_CHECK enum err_code store_series_tail(struct store *store, const struct metric_series *series,
+                                           struct arena *arena, struct str *ret_data,
+                                           struct err *err);
+/* `tail` len 0: none. ERR_CONFLICT: its log_offset is no longer `expected_offset` (0: there was
+ * none). */
 MUST_CHECK enum err_code store_series_set(struct store *store, const struct metric_series *series,
-                                          int64_t expected_offset, struct err *err);
-/* Row `seq` of a level; those that all their points are there for exist. */
+                                          struct str tail, int64_t expected_offset,
+                                          struct err *err);
+/* What is stored of a level under `seq`; with its times if they are wanted, whoever has them. */
+struct store_level_choice {
+    int level;
+    int64_t seq;
+    bool timed;
+};
 MUST_CHECK enum err_code store_level_get(struct store *store, const struct metric_series *series,
-                                         int level, int64_t seq, struct arena *arena,
-                                         struct metric_level *ret_level, struct err *err);
+                                         struct store_level_choice choice, struct arena *arena,
+                                         struct str *ret_data, struct err *err);
 MUST_CHECK enum err_code store_level_set(struct store *store, const struct metric_series *series,
                                          const struct metric_level *level, struct err *err);
 

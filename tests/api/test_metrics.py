@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from support import BUILD, ROOT, Log, Server, make_id
+from support import BUILD, ROOT, Log, Server, make_id, wait_for
 
 Point = tuple[int, int, float]  # step, time, value
 
@@ -368,6 +368,56 @@ def test_compaction_that_is_killed_again_and_again_keeps_every_point(tmp_path: P
             cursor, more = page["cursor"], page["more"]
         assert steps == want
     assert server.stop() == 0
+
+
+def points_of(server: Server, run: str, metric: str) -> list[Point]:
+    got: list[Point] = []
+    cursor, more = "", True
+    while more:
+        query = f"metric={metric}&points=10000{'&cursor=' + cursor if cursor else ''}"
+        page = server.ok("GET", f"/api/v1/runs/{run}/metrics/points?{query}")
+        got += zip(page["steps"], page["times"], page["values"], strict=True)
+        cursor, more = page["cursor"], page["more"]
+    return got
+
+
+def test_metrics_of_one_call_share_their_times_and_keep_every_point(server: Server) -> None:
+    """Piece by piece, so that tails, open rows and lenders are taken up again."""
+    server.ok("PUT", "/api/v1/projects/demo", {})
+    run, log = make_run(server), Log()
+    want: dict[str, list[Point]] = {"a": [], "b": [], "c": []}
+    behind = "SELECT count(*) FROM writer WHERE compacted_offset < applied_offset - 65536"
+    step = 0
+    for rows in (1500, 2600, 7000, 3000, 66_000, 1100, 30_000):
+        for _ in range(rows):
+            log.clock += random.randrange(500)
+            values = {name: random_value() for name in want}
+            if step % 20_000 == 9_999:
+                del values["b"]  # from here on its points are elsewhere
+            if step % 50_000 < 3:
+                values["c"] = math.nan
+            log.row(step, values)
+            for name, value in values.items():
+                want[name].append((step, log.clock, value))
+            step += 1
+        server.upload(run, log)
+        wait_for("compaction", lambda: server.sql(behind) == "0")
+    log.end(exit_code=0)
+    server.upload(run, log)
+    server.wait_compacted()
+    lent = "SELECT count(*) FROM {} WHERE times_of IS NOT NULL"
+    chunks = step // 1024
+    assert int(server.sql(lent.format("metric_chunk"))) > chunks  # c's, and the first of b's
+    assert int(server.sql(lent.format("metric_level"))) >= step // 4096
+    for name, points in want.items():
+        got = [(s, at, as_number(v)) for s, at, v in points_of(server, run, name)]
+        assert len(got) == len(points)
+        assert all(p[:2] == q[:2] and same(p[2], q[2]) for p, q in zip(got, points, strict=True))
+        for buckets in (3, 500):
+            by_step = ask(server, [run], [name], buckets=buckets)["series"][0]
+            check_parts(by_step, [(s, v) for s, _, v in points])
+            by_time = ask(server, [run], [name], buckets=buckets, x="time")["series"][0]
+            check_parts(by_time, [(at, v) for _, at, v in points])
 
 
 def names_of(server: Server, run: str, **query: str) -> list[str]:

@@ -1,7 +1,10 @@
-/* Fuzz target: metric chunks. The first byte chooses: the rest is a chunk as it lies in the store,
- * with its checksums made right; or values, which have to come back bit for bit. */
+/* Fuzz target: metric chunks and rows of the pyramid. The first byte chooses: the rest is one of
+ * them as it lies in the store, with its checksums made right; or values, which have to come back
+ * bit for bit. */
 #include "runlog/crc.h"
 #include "store/chunk/chunk.h"
+#include "store/chunk/level.h"
+#include "store/chunk/times.h"
 
 #include "base/mem.h"
 
@@ -26,18 +29,47 @@ static void mend(uint8_t *data, size_t size)
     }
 }
 
-static void decode(struct column_coder *coder, const uint8_t *data, size_t size)
+static void must_be_good_or_damaged(enum err_code code)
+{
+    if (code != OK && code != ERR_IO)
+        abort();
+}
+
+static void decode_any(struct column_coder *coder, enum timed kind, struct str blob)
 {
     static struct chunk_points points;
+    static struct level_row row;
+    size_t count;
+
+    if (kind == TIMED_CHUNK) {
+        must_be_good_or_damaged(chunk_decode(coder, blob, CHUNK_ALL, &points, NULL));
+        must_be_good_or_damaged(chunk_decode(coder, blob, CHUNK_VALUES, &points, NULL));
+    } else {
+        struct str rest = blob, skipped = blob;
+        enum err_code code = level_row_take(coder, &rest, LEVEL_BOTH, &row, &count, NULL);
+        must_be_good_or_damaged(code);
+        if (code == OK && (level_row_skip(&skipped, NULL) != OK || skipped.len != rest.len))
+            abort();
+        must_be_good_or_damaged(level_row_take(coder, &blob, LEVEL_STEPS, &row, &count, NULL));
+    }
+}
+
+static void decode(struct column_coder *coder, enum timed kind, const uint8_t *data, size_t size)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
     uint8_t *copy = mem_alloc(MAX(size, (size_t)1)); /* exact: a byte beyond is noticed */
+    struct str blob = str_n((const char *)copy, size), without, whole;
 
     memcpy(copy, data, size);
     if (size > CHUNK_HEADER_BYTES)
         mend(copy, size);
-    enum err_code code =
-        chunk_decode(coder, str_n((const char *)copy, size), CHUNK_ALL, &points, NULL);
-    if (code != OK && code != ERR_IO)
-        abort();
+    decode_any(coder, kind, blob);
+    if (times_of(kind, blob).len && blob.data[1] == 0) {
+        without = times_drop(kind, blob, &arena);
+        decode_any(coder, kind, without);
+        if (times_restore(kind, without, blob, &arena, &whole, NULL) != OK || !str_eq(whole, blob))
+            abort();
+    }
     mem_free(copy);
 }
 
@@ -72,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     coder = column_coder_new();
     if (data[0] & 1)
-        decode(coder, data + 1, size - 1);
+        decode(coder, data[0] & 2 ? TIMED_LEVEL : TIMED_CHUNK, data + 1, size - 1);
     else
         round_trip(coder, data + 1, size - 1);
     column_coder_free(coder);

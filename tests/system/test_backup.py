@@ -169,6 +169,8 @@ def flip(data: bytes, at: int) -> bytes:
 
 DAMAGES = {
     "chunk 0": "UPDATE metric_chunk SET data = flip(data, 40) WHERE seq = 0",
+    "tail after point 5000": "UPDATE metric_series SET tail = flip(tail, 40)",
+    "metric acc": "UPDATE metric_chunk SET data = flip(data, 60) WHERE times_of IS NULL",
     "pyramid row 0": "UPDATE metric_level SET data = flip(data, 40) WHERE seq = 0",
     "the log is damaged at byte": "UPDATE log_blob SET data = flip(data, 30)",
     "offsets are out of order": "UPDATE writer SET applied_offset = committed_offset + 1",

@@ -1,41 +1,17 @@
-/* Compaction: from log blobs to chunks and the pyramid over them. The last chunk of a series may be
- * short; it is taken up again and rewritten, so that series of any pace end in full chunks.
+/* Compaction: from log blobs to chunks and the pyramid over them. What is left after the last full
+ * chunk of a series is its tail; it is taken up again and rewritten until it is one, so that series
+ * of any pace end in full chunks.
  *
  * Each series says itself up to where in the log it was compacted. A plan over many series can so
  * be written in several transactions, and be killed between two of them: what was written counts,
  * and the rest is planned again. */
-#include "domain/metrics/metrics.h"
+#include "domain/metrics/compact.h"
 
 #include "base/map.h"
-#include "domain/metrics/series.h"
 #include "runlog/record.h"
-#include "store/chunk/chunk.h"
-#include "store/chunk/level.h"
 #include "store/store_log.h"
 
 #define ROWS_A_WRITE 128 /* a few milliseconds */
-
-/* The points of one metric that are new, in the order of the log; once it is planned with those of
- * the short last chunk before them. */
-struct gathered {
-    struct metric_series series;
-    bool known; /* the series was read */
-    struct point_list list;
-    int64_t base; /* place in the series of list.points[0] */
-};
-
-struct gathering {
-    struct cmd *cmd;
-    const struct writer *writer;
-    struct column_coder *coder;
-    struct gathered **by_local; /* by local name id; NULL: unknown name */
-    uint32_t local_count;
-    struct gathered *all;
-    size_t count;
-    int64_t blob_start; /* log offset of the blob being read */
-    enum err_code code; /* of reading a series, inside the walk over rows */
-    struct err *err;
-};
 
 static enum err_code gathering_init(struct gathering *g, struct err *err)
 {
@@ -55,6 +31,7 @@ static enum err_code gathering_init(struct gathering *g, struct err *err)
             m = &g->all[g->count++];
             m->series = (struct metric_series){
                 .run = g->writer->run, .metric = names[i].metric, .writer = g->writer->id};
+            m->kind = names[i].kind;
             ENSURE(map_put(&seen, key, m));
         }
         g->by_local[names[i].local_id] = m;
@@ -84,30 +61,23 @@ static void gather_row(void *ctx, const struct runlog_row *row, int64_t offset)
     }
 }
 
-/* Decodes chunk `seq` of a series into the arena. */
-static enum err_code read_chunk(struct gathering *g, const struct metric_series *series,
-                                int64_t seq, struct chunk_points **ret, struct err *err)
-{
-    struct metric_chunk chunk;
-
-    *ret = ARENA_NEW(g->cmd->arena, struct chunk_points);
-    TRY(store_chunk_get(g->cmd->store, series, seq, g->cmd->arena, &chunk, err));
-    return chunk_decode(g->coder, chunk.data, CHUNK_ALL, *ret, err);
-}
-
-/* Puts the points of a short last chunk before the new ones. */
-static enum err_code take_up_last(struct gathering *g, struct gathered *m, struct err *err)
+/* Puts the points of the tail before the new ones. */
+static enum err_code take_up_tail(struct gathering *g, struct gathered *m, struct err *err)
 {
     struct point_list joined = {0};
     struct chunk_points *points;
     int64_t left = m->series.count % METRIC_CHUNK_POINTS;
+    struct str data;
 
     m->base = m->series.count - left;
     if (left == 0)
         return OK;
-    TRY(read_chunk(g, &m->series, m->base / METRIC_CHUNK_POINTS, &points, err));
-    if (points->count < (size_t)left)
-        return err_set(err, ERR_IO, "a metric chunk has fewer points than its series says");
+    points = ARENA_NEW(g->cmd->arena, struct chunk_points);
+    TRY(store_series_tail(g->cmd->store, &m->series, g->cmd->arena, &data, err));
+    TRY(chunk_decode(g->coder, data, CHUNK_ALL, points, err));
+    if (points->count != (size_t)left)
+        return err_set(err, ERR_IO,
+                       "the tail of a metric has not as many points as its series says");
     for (size_t i = 0; i < (size_t)left; i++)
         point_list_add(
             &joined, g->cmd->arena,
@@ -118,158 +88,41 @@ static enum err_code take_up_last(struct gathering *g, struct gathered *m, struc
     return OK;
 }
 
-static struct metric_chunk make_chunk(struct gathering *g, struct metric_series *series,
-                                      const struct metric_point *points, size_t count, int64_t seq)
+static void widen(struct metric_series *series, const struct point_list *list)
 {
-    struct metric_chunk c = {
-        .run = series->run,
-        .metric = series->metric,
-        .writer = series->writer,
-        .seq = seq,
-        .count = (int64_t)count,
-        .step_min = INT64_MAX,
-        .step_max = INT64_MIN,
-        .at_min = INT64_MAX,
-        .at_max = INT64_MIN,
-        .data = chunk_encode(g->coder, points, count, g->cmd->arena),
-    };
-
-    for (size_t i = 0; i < count; i++) {
-        c.step_min = MIN(c.step_min, points[i].step);
-        c.step_max = MAX(c.step_max, points[i].step);
-        c.at_min = MIN(c.at_min, points[i].at);
-        c.at_max = MAX(c.at_max, points[i].at);
+    for (size_t i = 0; i < list->count; i++) {
+        series->step_min = MIN(series->step_min, list->points[i].step);
+        series->step_max = MAX(series->step_max, list->points[i].step);
+        series->at_min = MIN(series->at_min, list->points[i].at);
+        series->at_max = MAX(series->at_max, list->points[i].at);
     }
-    series->step_min = MIN(series->step_min, c.step_min);
-    series->step_max = MAX(series->step_max, c.step_max);
-    series->at_min = MIN(series->at_min, c.at_min);
-    series->at_max = MAX(series->at_max, c.at_max);
-    return c;
-}
-
-/* Point `place` of a series, from what was gathered or from the chunk held in *held. */
-static enum err_code point_at(struct gathering *g, const struct gathered *m, int64_t place,
-                              struct chunk_points **held, struct metric_point *ret, struct err *err)
-{
-    size_t at = (size_t)(place % METRIC_CHUNK_POINTS);
-
-    if (place >= m->base) {
-        *ret = m->list.points[place - m->base];
-        return OK;
-    }
-    if (!*held || at == 0)
-        TRY(read_chunk(g, &m->series, place / METRIC_CHUNK_POINTS, held, err));
-    ENSURE(at < (*held)->count);
-    *ret = (struct metric_point){(*held)->steps[at], (*held)->times[at], (*held)->values[at]};
-    return OK;
-}
-
-static enum err_code build_from_points(struct gathering *g, const struct gathered *m, int64_t seq,
-                                       struct level_row *row, struct err *err)
-{
-    struct chunk_points *held = NULL;
-
-    for (size_t i = 0; i < LEVEL_ROW_RECORDS; i++) {
-        struct level_record record = {0}, next;
-        for (int64_t j = 0; j < LEVEL_FANOUT; j++) {
-            struct metric_point point;
-            int64_t place = seq * LEVEL_ROW_POINTS + (int64_t)i * LEVEL_FANOUT + j;
-            TRY(point_at(g, m, place, &held, &point, err));
-            next = level_record_of(&point);
-            if (j == 0)
-                record = next;
-            else
-                level_record_join(&record, &next);
-        }
-        level_row_set(row, i, &record);
-    }
-    return OK;
-}
-
-/* The encoded row of a level: planned a moment ago, or in the store. */
-static enum err_code find_row(struct gathering *g, const struct compact_series *plan, int level,
-                              int64_t seq, struct str *ret, struct err *err)
-{
-    struct metric_level stored;
-
-    for (size_t i = 0; i < plan->level_count; i++)
-        if (plan->levels[i].level == level && plan->levels[i].seq == seq) {
-            *ret = plan->levels[i].data;
-            return OK;
-        }
-    TRY(store_level_get(g->cmd->store, &plan->series, level, seq, g->cmd->arena, &stored, err));
-    *ret = stored.data;
-    return OK;
-}
-
-static enum err_code build_from_rows(struct gathering *g, const struct compact_series *plan,
-                                     int level, int64_t seq, struct level_row *row, struct err *err)
-{
-    struct level_row *below = ARENA_NEW(g->cmd->arena, struct level_row);
-
-    for (int64_t child = 0; child < LEVEL_FANOUT; child++) {
-        struct str data;
-        TRY(find_row(g, plan, level - 1, seq * LEVEL_FANOUT + child, &data, err));
-        TRY(level_row_decode(g->coder, data, LEVEL_BOTH, below, err));
-        for (size_t i = 0; i < LEVEL_ROW_RECORDS; i += LEVEL_FANOUT) {
-            struct level_record record = level_row_get(below, i);
-            for (size_t j = 1; j < LEVEL_FANOUT; j++) {
-                struct level_record next = level_row_get(below, i + j);
-                level_record_join(&record, &next);
-            }
-            level_row_set(row, ((size_t)child * LEVEL_ROW_RECORDS + i) / LEVEL_FANOUT, &record);
-        }
-    }
-    return OK;
-}
-
-/* All rows that have become complete between `before` and the count of the series. */
-static enum err_code plan_levels(struct gathering *g, const struct gathered *m, int64_t before,
-                                 struct compact_series *plan, struct err *err)
-{
-    struct level_row *row = NULL;
-    size_t room = 0;
-
-    for (int level = 1; level <= LEVEL_COUNT; level++)
-        room += (size_t)(plan->series.count / level_row_points(level) -
-                         before / level_row_points(level));
-    if (room == 0)
-        return OK;
-    row = ARENA_NEW(g->cmd->arena, struct level_row);
-    plan->levels = arena_array(g->cmd->arena, room, sizeof *plan->levels);
-    for (int level = 1; level <= LEVEL_COUNT; level++) {
-        int64_t end = plan->series.count / level_row_points(level);
-        for (int64_t seq = before / level_row_points(level); seq < end; seq++) {
-            if (level == 1)
-                TRY(build_from_points(g, m, seq, row, err));
-            else
-                TRY(build_from_rows(g, plan, level, seq, row, err));
-            plan->levels[plan->level_count++] =
-                (struct metric_level){level, seq, level_row_encode(g->coder, row, g->cmd->arena)};
-        }
-    }
-    return OK;
 }
 
 static enum err_code plan_series(struct gathering *g, struct gathered *m, int64_t to,
                                  struct compact_series *plan, struct err *err)
 {
     int64_t before = m->series.count;
+    size_t full, left;
 
-    TRY(take_up_last(g, m, err));
-    plan->expected_offset = m->series.log_offset;
-    plan->series = m->series;
+    widen(&m->series, &m->list);
+    TRY(take_up_tail(g, m, err));
+    full = m->list.count / METRIC_CHUNK_POINTS;
+    left = m->list.count % METRIC_CHUNK_POINTS;
+    *plan = (struct compact_series){
+        .series = m->series, .kind = m->kind, .expected_offset = m->series.log_offset};
     plan->series.count = m->base + (int64_t)m->list.count;
     plan->series.log_offset = to;
-    plan->chunks =
-        arena_array(g->cmd->arena, m->list.count / METRIC_CHUNK_POINTS + 1, sizeof *plan->chunks);
-    for (size_t at = 0; at < m->list.count; at += METRIC_CHUNK_POINTS) {
-        size_t count = MIN(m->list.count - at, (size_t)METRIC_CHUNK_POINTS);
-        int64_t seq = (m->base + (int64_t)at) / METRIC_CHUNK_POINTS;
-        plan->chunks[plan->chunk_count++] =
-            make_chunk(g, &plan->series, m->list.points + at, count, seq);
-    }
-    return plan_levels(g, m, before, plan, err);
+    plan->chunks = arena_array(g->cmd->arena, full, sizeof *plan->chunks);
+    for (; plan->chunk_count < full; plan->chunk_count++)
+        plan->chunks[plan->chunk_count] = (struct metric_chunk){
+            .seq = m->base / METRIC_CHUNK_POINTS + (int64_t)plan->chunk_count,
+            .data = chunk_encode(g->coder, m->list.points + plan->chunk_count * METRIC_CHUNK_POINTS,
+                                 METRIC_CHUNK_POINTS, g->cmd->arena),
+        };
+    if (left)
+        plan->tail = chunk_encode(g->coder, m->list.points + full * METRIC_CHUNK_POINTS, left,
+                                  g->cmd->arena);
+    return compact_levels(g, m, before, plan, err);
 }
 
 static enum err_code plan_all(struct gathering *g, struct compact_plan *plan, struct err *err)
@@ -306,15 +159,16 @@ enum err_code metrics_compact_read(struct cmd *cmd, const struct writer *writer,
         plan.to = blob.end_offset;
     }
     TRY(plan_all(&g, &plan, err));
+    compact_share(&plan, cmd->arena);
     *ret_plan = plan;
     return OK;
 }
 
 static enum err_code write_series(struct cmd *cmd, const struct compact_series *s, struct err *err)
 {
-    TRY(store_series_set(cmd->store, &s->series, s->expected_offset, err));
+    TRY(store_series_set(cmd->store, &s->series, s->tail, s->expected_offset, err));
     for (size_t i = 0; i < s->chunk_count; i++)
-        TRY(store_chunk_set(cmd->store, &s->chunks[i], err));
+        TRY(store_chunk_insert(cmd->store, &s->series, &s->chunks[i], err));
     for (size_t i = 0; i < s->level_count; i++)
         TRY(store_level_set(cmd->store, &s->series, &s->levels[i], err));
     return OK;

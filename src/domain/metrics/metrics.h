@@ -126,11 +126,13 @@ MUST_CHECK enum err_code metrics_refresh_write(struct cmd *cmd, struct refresh_p
  * as it takes. The plan lives in the arena of the reading cmd. */
 struct compact_series {
     struct metric_series series; /* as it will be */
-    int64_t expected_offset;     /* its log_offset as it was */
+    enum metric_kind kind;
+    int64_t expected_offset; /* its log_offset as it was */
+    struct str tail;
     struct metric_chunk *chunks;
     size_t chunk_count;
     struct metric_level *levels;
-    size_t level_count;
+    size_t level_count, level_room;
 };
 struct compact_plan {
     writer_id writer;

@@ -67,15 +67,14 @@ static enum err_code read_part(struct walker *walker, const struct reading_part 
                                struct paging *p, struct err *err)
 {
     struct walk_visitor visitor = {.ctx = p, .points = take_points, .columns = CHUNK_ALL};
-    struct metric_series some = part->series;
+    const struct metric_series *series = &part->series;
 
     /* No further than the page can reach, but for points that are not visible. */
-    while (p->place < part->series.count && p->page->count < p->limit) {
+    while (p->place < series->count && p->page->count < p->limit) {
         int64_t reach = p->place + (int64_t)(p->limit - p->page->count);
-        some.count = MIN(part->series.count, reach);
-        TRY(walk_series(walker, &some, p->place, &visitor, err));
+        TRY(walk_series(walker, series, p->place, MIN(series->count, reach), &visitor, err));
     }
-    for (size_t i = (size_t)MAX(p->place - part->series.count, 0); i < part->tail.count; i++)
+    for (size_t i = (size_t)MAX(p->place - series->count, 0); i < part->tail.count; i++)
         take(p, part->tail.points[i].step, part->tail.points[i].at, part->tail.points[i].value);
     return OK;
 }

@@ -176,7 +176,7 @@ enum err_code reading_fill(struct walker *walker, const struct reading_part *par
             .columns =
                 CHUNK_VALUES | (times ? CHUNK_TIMES : 0u) | (cut || !times ? CHUNK_STEPS : 0u),
         };
-        TRY(walk_series(walker, &p->series, 0, &visitor, err));
+        TRY(walk_series(walker, &p->series, 0, p->series.count, &visitor, err));
         for (size_t j = 0; j < p->tail.count; j++)
             fill_point(&f, p->tail.points[j].step, p->tail.points[j].at, p->tail.points[j].value);
     }
@@ -208,7 +208,7 @@ enum err_code reading_facts(struct walker *walker, const struct reading_part *pa
                                part->series.step_max < part->visible_from)) {
         /* none of them counts */
     } else {
-        TRY(walk_series(walker, &part->series, 0, &visitor, err));
+        TRY(walk_series(walker, &part->series, 0, part->series.count, &visitor, err));
     }
     for (size_t i = 0; i < part->tail.count; i++)
         if (reading_shows(part, part->tail.points[i].step))
@@ -239,7 +239,7 @@ enum err_code reading_points(struct walker *walker, const struct reading_part *p
     struct collecting to = {arena, ret_points, part};
     struct walk_visitor visitor = {.ctx = &to, .points = collect, .columns = CHUNK_ALL};
 
-    TRY(walk_series(walker, &part->series, 0, &visitor, err));
+    TRY(walk_series(walker, &part->series, 0, part->series.count, &visitor, err));
     for (size_t i = 0; i < part->tail.count; i++)
         if (reading_shows(part, part->tail.points[i].step))
             point_list_add(ret_points, arena, part->tail.points[i]);

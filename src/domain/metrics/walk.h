@@ -26,7 +26,8 @@ static inline void walker_release(struct walker **walker) /* for CLEANUP */
     walker_free(*walker);
 }
 
-/* Visits the points of `series` (as store_series_get filled it) from place `from` on, in order. */
+/* Visits the points of `series` (as store_series_get filled it) from place `from` to `to`, in
+ * order; a visitor of records goes to the end. */
 MUST_CHECK enum err_code walk_series(struct walker *walker, const struct metric_series *series,
-                                     int64_t from, const struct walk_visitor *visitor,
+                                     int64_t from, int64_t to, const struct walk_visitor *visitor,
                                      struct err *err);

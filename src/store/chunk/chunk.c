@@ -1,6 +1,8 @@
 /* Chunks out of columns. */
 #include "store/chunk/chunk.h"
 
+#include "store/chunk/times.h"
+
 #include <string.h>
 
 #define VERSION 2
@@ -36,7 +38,7 @@ enum err_code chunk_decode(struct column_coder *coder, struct str data, unsigned
     struct str rest;
     size_t count;
 
-    if (data.len < CHUNK_HEADER_BYTES || head[0] != VERSION || head[1] != 0)
+    if (data.len < CHUNK_HEADER_BYTES || head[0] != VERSION || head[1] > TIMES_ELSEWHERE)
         return err_set(err, ERR_IO, "a metric chunk is damaged or of a later version");
     count = (size_t)head[2] | (size_t)head[3] << 8;
     if (count < 1 || count > METRIC_CHUNK_POINTS)
@@ -46,9 +48,11 @@ enum err_code chunk_decode(struct column_coder *coder, struct str data, unsigned
         TRY(column_take_ints(coder, &rest, count, ret_points->steps, err));
     else
         TRY(column_skip(&rest, err));
+    if (head[1] == TIMES_ELSEWHERE && columns & CHUNK_TIMES)
+        return err_set(err, ERR_IO, "a metric chunk is without its times");
     if (columns & CHUNK_TIMES)
         TRY(column_take_ints(coder, &rest, count, ret_points->times, err));
-    else
+    else if (head[1] != TIMES_ELSEWHERE)
         TRY(column_skip(&rest, err));
     if (columns & CHUNK_VALUES)
         TRY(column_take_floats(coder, &rest, count, ret_points->values, err));

@@ -1,9 +1,9 @@
 /* A metric chunk: up to METRIC_CHUNK_POINTS points of one metric from one writer, column by column.
  *
- *     u8 version (2) | u8 0 | u16 count | column of steps | column of times | column of values
+ *     u8 version (2) | u8 flags | u16 count | column of steps | column of times | column of values
  *
- * Each column has its own checksum, so that a chart over steps never looks at the times.
- * thread: any, a coder is used by one at a time */
+ * Each column has its own checksum, so that a chart over steps never looks at the times. Flag 1:
+ * the column of times is not here (times.h). thread: any, a coder is used by one at a time */
 #pragma once
 
 #include "base/arena.h"
@@ -26,6 +26,7 @@ struct chunk_points {
     double values[METRIC_CHUNK_POINTS];
 };
 
-/* `columns`: enum chunk_column, added up. ERR_IO: damaged, or of a later version. */
+/* `columns`: enum chunk_column, added up. ERR_IO: damaged, of a later version, or without the times
+ * that were asked for. */
 MUST_CHECK enum err_code chunk_decode(struct column_coder *coder, struct str data, unsigned columns,
                                       struct chunk_points *ret_points, struct err *err);

@@ -1,10 +1,13 @@
 /* The pyramid over the points of a series: a record of level k sums up 16^k neighbouring points,
- * and a row of level k holds LEVEL_ROW_RECORDS such records. A row is written once, when all its
- * points are there, out of 4,096 points (level 1) or of 16 rows of the level below; it never
- * changes.
+ * and a row of level k holds up to LEVEL_ROW_RECORDS such records. A row of level 1 is made when
+ * all its 4,096 points are there, and never changes. A row of a higher level grows by 16 records
+ * with each row of the level below that is complete.
  *
- *     u8 version (1) | u8 0 | u16 records | ten columns, in the order of struct level_row
+ *     u8 version (2) | u8 flags | u16 records | columns
  *
+ * The columns are first step, last step, first time, last time, not finite, the minima, maxima,
+ * first and last values one after the other as one column, sum. Flag 1: those of times are not here
+ * (times.h).
  * thread: any */
 #pragma once
 
@@ -13,7 +16,7 @@
 
 #define LEVEL_COUNT       3
 #define LEVEL_FANOUT      16
-#define LEVEL_ROW_RECORDS 256
+#define LEVEL_ROW_RECORDS 256 /* that a row has when it is complete */
 /* Points below one row of level 1. */
 #define LEVEL_ROW_POINTS (LEVEL_ROW_RECORDS * LEVEL_FANOUT)
 
@@ -61,12 +64,25 @@ static inline int64_t level_row_points(int level)
 {
     return LEVEL_ROW_RECORDS * level_record_points(level);
 }
+/* Of the first `count` points of a series, how many have records of a level above them. */
+static inline int64_t level_covers(int level, int64_t count)
+{
+    int64_t whole = level_row_points(level == 1 ? 1 : level - 1);
 
-struct str level_row_encode(struct column_coder *coder, const struct level_row *row,
+    return count / whole * whole;
+}
+/* Complete rows of the levels above the first lie one after the other in groups. */
+#define LEVEL_GROUP_ROWS 8
+
+/* The first `count` records, 1 to LEVEL_ROW_RECORDS. */
+struct str level_row_encode(struct column_coder *coder, const struct level_row *row, size_t count,
                             struct arena *arena);
 /* Ends in steps, in times, or both: the other columns of ends are left as they were. */
 enum level_axis { LEVEL_STEPS = 1, LEVEL_TIMES = 2, LEVEL_BOTH = 3 };
-/* ERR_IO: damaged, or of a later version. */
-MUST_CHECK enum err_code level_row_decode(struct column_coder *coder, struct str data,
-                                          enum level_axis axis, struct level_row *ret_row,
-                                          struct err *err);
+/* Reads the row at the start of `rest` and cuts it off. ERR_IO: damaged, of a later version, or
+ * without the times that were asked for. */
+MUST_CHECK enum err_code level_row_take(struct column_coder *coder, struct str *rest,
+                                        enum level_axis axis, struct level_row *ret_row,
+                                        size_t *ret_count, struct err *err);
+/* Cuts the row off without reading it. */
+MUST_CHECK enum err_code level_row_skip(struct str *rest, struct err *err);

@@ -113,18 +113,17 @@ static const struct dump_column series_columns[] = {
     {"writer", DUMP_WRITER, false},  {"point_count", DUMP_I64, false},
     {"step_min", DUMP_I64, false},   {"step_max", DUMP_I64, false},
     {"at_min_ms", DUMP_I64, false},  {"at_max_ms", DUMP_I64, false},
-    {"log_offset", DUMP_I64, false},
+    {"log_offset", DUMP_I64, false}, {"tail", DUMP_BYTES, true},
 };
 static const struct dump_column chunk_columns[] = {
-    {"name", DUMP_METRIC, false},     {"kind", DUMP_METRIC_KIND, false},
-    {"writer", DUMP_WRITER, false},   {"seq", DUMP_I64, false},
-    {"point_count", DUMP_I64, false}, {"step_min", DUMP_I64, false},
-    {"step_max", DUMP_I64, false},    {"at_min_ms", DUMP_I64, false},
-    {"at_max_ms", DUMP_I64, false},   {"data", DUMP_BYTES, false},
+    {"name", DUMP_METRIC, false}, {"kind", DUMP_METRIC_KIND, false}, {"writer", DUMP_WRITER, false},
+    {"seq", DUMP_I64, false},     {"times_of", DUMP_LENDER, true},   {"data", DUMP_BYTES, false},
 };
 static const struct dump_column level_columns[] = {
-    {"name", DUMP_METRIC, false}, {"kind", DUMP_METRIC_KIND, false}, {"writer", DUMP_WRITER, false},
-    {"level", DUMP_I64, false},   {"seq", DUMP_I64, false},          {"data", DUMP_BYTES, false},
+    {"name", DUMP_METRIC, false},   {"kind", DUMP_METRIC_KIND, false},
+    {"writer", DUMP_WRITER, false}, {"level", DUMP_I64, false},
+    {"seq", DUMP_I64, false},       {"times_of", DUMP_LENDER, true},
+    {"data", DUMP_BYTES, false},
 };
 
 const struct dump_table dump_tables[DUMP_TABLE_COUNT] = {

@@ -18,6 +18,7 @@ enum dump_kind {
     DUMP_WRITER,      /* the writer that a row belongs to */
     DUMP_METRIC,      /* the metric that a row belongs to: its name */
     DUMP_METRIC_KIND, /* and its kind */
+    DUMP_LENDER,      /* another metric of that kind: its name */
 };
 
 struct dump_column {

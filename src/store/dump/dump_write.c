@@ -96,6 +96,17 @@ static enum err_code take_writer(struct writing *w, const char *column, struct s
     return OK;
 }
 
+static enum err_code take_lender(struct writing *w, const char *column, struct str name,
+                                 struct err *err)
+{
+    metric_id lender;
+
+    TRY(store_metric_name_intern(w->store, w->load->project, (enum metric_kind)w->metric_kind, name,
+                                 &lender, err));
+    add(w, (struct db_arg)ARG_I64(column, lender.v));
+    return OK;
+}
+
 static enum err_code take_named(struct writing *w, const struct dump_column *column,
                                 const json_t *value, struct err *err)
 {
@@ -107,8 +118,11 @@ static enum err_code take_named(struct writing *w, const struct dump_column *col
     case DUMP_OWNER: return take_owner(w, text, err);
     case DUMP_WRITER: return take_writer(w, column->name, text, err);
     case DUMP_METRIC:
+    case DUMP_LENDER:
         if (text.len == 0 || text.len > METRIC_NAME_BYTES_MAX)
             return wrong(w, err, column->name, "is not the name of a metric");
+        if (column->kind == DUMP_LENDER)
+            return take_lender(w, column->name, text, err);
         w->metric = text;
         w->has_metric = true;
         return OK;

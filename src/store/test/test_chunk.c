@@ -1,6 +1,8 @@
 /* Columns and chunks: every bit comes back, the smallest way is taken, damage is noticed. */
 #include "store/chunk/bits.h"
 #include "store/chunk/chunk.h"
+#include "store/chunk/level.h"
+#include "store/chunk/times.h"
 
 #include "base/mem.h"
 
@@ -258,6 +260,90 @@ static void a_column_that_is_not_asked_for_is_not_read(void **state)
     column_coder_free(coder);
 }
 
+static void fill_row(struct level_row *row, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct metric_point point = {(int64_t)i * 16, 1790000000000 + (int64_t)i * 6000,
+                                     (double)(random_word() % 1000) / 8};
+        struct level_record record = level_record_of(&point);
+        for (int j = 1; j < 16; j++) {
+            point.step++;
+            point.at += (int64_t)(random_word() % 400);
+            point.value = j == 7 ? NAN : (double)(random_word() % 1000) / 8;
+            struct level_record next = level_record_of(&point);
+            level_record_join(&record, &next);
+        }
+        level_row_set(row, i, &record);
+    }
+}
+
+static void rows_of_the_pyramid_come_back_one_after_the_other(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct column_coder *coder = column_coder_new();
+    struct level_row *row = ARENA_NEW(&arena, struct level_row);
+    struct level_row *back = ARENA_NEW(&arena, struct level_row);
+    const size_t counts[] = {1, 16, 240, 256};
+    char *joined = arena_alloc(&arena, 100000);
+    size_t len = 0, count = 0;
+    struct str rest;
+
+    (void)state;
+    for (size_t k = 0; k < ARRAY_LEN(counts); k++) {
+        struct str data;
+        fill_row(row, counts[k]);
+        data = level_row_encode(coder, row, counts[k], &arena);
+        memcpy(joined + len, data.data, data.len);
+        len += data.len;
+    }
+    rest = str_n(joined, len);
+    for (size_t k = 0; k + 1 < ARRAY_LEN(counts); k++)
+        assert_int_equal(level_row_skip(&rest, NULL), OK);
+    assert_int_equal(level_row_take(coder, &rest, LEVEL_BOTH, back, &count, NULL), OK);
+    assert_int_equal(count, 256);
+    assert_int_equal(rest.len, 0);
+    assert_memory_equal(back, row, sizeof *row);
+    column_coder_free(coder);
+}
+
+static void times_are_lent_and_put_back(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct column_coder *coder = column_coder_new();
+    struct level_row *row = ARENA_NEW(&arena, struct level_row);
+    struct chunk_points *back = ARENA_NEW(&arena, struct chunk_points);
+    struct metric_point points[N];
+    struct str chunk, level, without, whole;
+    size_t count;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        points[i] = (struct metric_point){(int64_t)i, (int64_t)(random_word() % 99999), 0.5};
+    chunk = chunk_encode(coder, points, N, &arena);
+    without = times_drop(TIMED_CHUNK, chunk, &arena);
+    assert_int_equal(without.len + times_of(TIMED_CHUNK, chunk).len, chunk.len);
+    assert_int_equal(times_of(TIMED_CHUNK, without).len, 0);
+    assert_int_equal(chunk_decode(coder, without, CHUNK_STEPS | CHUNK_VALUES, back, NULL), OK);
+    assert_int_equal(back->steps[N - 1], N - 1);
+    assert_int_equal(chunk_decode(coder, without, CHUNK_ALL, back, NULL), ERR_IO);
+    assert_int_equal(times_restore(TIMED_CHUNK, without, chunk, &arena, &whole, NULL), OK);
+    assert_true(str_eq(whole, chunk));
+    assert_int_equal(times_restore(TIMED_CHUNK, without, without, &arena, &whole, NULL), ERR_IO);
+    assert_int_equal(times_restore(TIMED_CHUNK, chunk, chunk, &arena, &whole, NULL), ERR_IO);
+    assert_int_equal(times_restore(TIMED_CHUNK, without, STR(""), &arena, &whole, NULL), ERR_IO);
+
+    fill_row(row, 256);
+    level = level_row_encode(coder, row, 256, &arena);
+    without = times_drop(TIMED_LEVEL, level, &arena);
+    whole = without;
+    assert_int_equal(level_row_take(coder, &whole, LEVEL_TIMES, row, &count, NULL), ERR_IO);
+    whole = without;
+    assert_int_equal(level_row_take(coder, &whole, LEVEL_STEPS, row, &count, NULL), OK);
+    assert_int_equal(times_restore(TIMED_LEVEL, without, level, &arena, &whole, NULL), OK);
+    assert_true(str_eq(whole, level));
+    column_coder_free(coder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +354,8 @@ int main(void)
         cmocka_unit_test(smooth_floats_are_kept_as_their_differences),
         cmocka_unit_test(decimals_that_change_little_take_less_than_their_range),
         cmocka_unit_test(every_bit_of_a_float_comes_back),
+        cmocka_unit_test(rows_of_the_pyramid_come_back_one_after_the_other),
+        cmocka_unit_test(times_are_lent_and_put_back),
         cmocka_unit_test(a_chunk_comes_back_and_damage_is_noticed),
         cmocka_unit_test(a_column_that_is_not_asked_for_is_not_read),
     };

@@ -24,6 +24,15 @@ WHERE project_id = :project_id AND (:space < 0 OR space = :space) AND run_count 
 ORDER BY CASE WHEN value_count > 1 THEN 0 ELSE 1 END, run_count DESC, value_count DESC, name, space
 LIMIT :limit OFFSET :skip;
 
+-- A definition of a metric is for one name, or for those that begin like it when it ends in a star.
+
+-- name: attribute_defined_list
+SELECT {key_columns} FROM attribute_key
+WHERE project_id = :project_id AND space = :space AND run_count > 0
+    AND (name = :name OR (substr(name, length(name)) = '*'
+        AND substr(:name, 1, length(name) - 1) = substr(name, 1, length(name) - 1)))
+ORDER BY CASE WHEN name = :name THEN 1 ELSE 0 END, length(name), name LIMIT :limit;
+
 -- name: attribute_list
 SELECT k.id, k.space, k.name, a.kind, a.number, a.text
 FROM attribute a JOIN attribute_key k ON k.id = a.key_id

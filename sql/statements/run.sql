@@ -55,6 +55,19 @@ UPDATE run SET facts_stale = 1 WHERE id IN (
         WHERE c.parent_step > :above_step AND b.depth < 32)
     SELECT d.id FROM below d);
 
+-- The runs that branch from a run, and those that branch from them: parents come first.
+
+-- name: run_branch_list
+SELECT d.id FROM (
+    WITH RECURSIVE below (id, public_id, depth) AS (
+        SELECT c.id, c.public_id, 1 FROM run c WHERE c.parent_public_id = :parent_public_id
+        UNION
+        SELECT c.id, c.public_id, b.depth + 1 FROM run c
+        JOIN below b ON c.parent_public_id = b.public_id
+        WHERE b.depth < 32)
+    SELECT b.id, b.depth FROM below b) d
+ORDER BY d.depth, d.id LIMIT :limit;
+
 -- name: run_facts_cut
 UPDATE run SET facts_cut = :cut, facts_stale = 1 WHERE id = :id;
 

@@ -1,5 +1,6 @@
 /* Metric names and chart queries. */
 #include "domain/metrics/metrics.h"
+#include "domain/runs/define_fold.h"
 #include "gen/http_routes.h"
 #include "http/http_render.h"
 #include "http/http_render_metrics.h"
@@ -32,6 +33,7 @@ enum err_code http_metric_list(struct http_call *call, struct err *err)
     struct metric_filter filter = {.kind = -1, .limit = http_call_limit(call)};
     struct str kind, regex = {0};
     struct metric_facts *facts;
+    struct definitions defined;
     size_t count = 0;
 
     TRY(take_cursor(call, &filter, err));
@@ -41,9 +43,10 @@ enum err_code http_metric_list(struct http_call *call, struct err *err)
     (void)http_call_query(call, "contains", &filter.contains);
     (void)http_call_query(call, "regex", &regex);
     TRY(metrics_list(&call->cmd, call->run.id, &filter, regex, &facts, &count, err));
+    TRY(define_load(&call->cmd, call->run.id, &defined, err));
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
-        http_render_metric(&call->json, &facts[i]);
+        http_render_metric(&call->json, &facts[i], &defined);
     http_call_page_end(call, count == (size_t)filter.limit
                                  ? arena_printf(&call->arena, "%d%.*s", (int)facts[count - 1].kind,
                                                 STR_ARG(facts[count - 1].name))

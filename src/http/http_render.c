@@ -316,6 +316,36 @@ void http_render_run_row(struct json_writer *w, const struct run *run, time_ms n
     render_origin(w, run);
 }
 
+static void put_optional(struct json_writer *w, const char *key, struct str text)
+{
+    json_put_key(w, key);
+    if (text.len)
+        json_put_str(w, text);
+    else
+        json_put_null(w);
+}
+
+/* d NULL: nothing was said, the last value counts. */
+static void put_definition(struct json_writer *w, const struct definition *d, struct str axis)
+{
+    put_optional(w, "step_metric", axis);
+    http_render_text(w, "summary", str_from(definition_figure_name(d ? d->figure : STAT_LAST)));
+    put_optional(w, "goal", d ? str_from(metric_goal_name(d->goal)) : STR(""));
+}
+
+static void render_definitions(struct json_writer *w, const struct definitions *defined)
+{
+    json_put_key(w, "definitions");
+    json_begin_array(w);
+    for (size_t i = 0; i < defined->count; i++) {
+        json_begin_object(w);
+        http_render_text(w, "name", defined->items[i].name);
+        put_definition(w, &defined->items[i], defined->items[i].step_metric);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 void http_render_run(struct json_writer *w, const struct run *run, const struct run_detail *detail,
                      time_ms now)
 {
@@ -324,6 +354,7 @@ void http_render_run(struct json_writer *w, const struct run *run, const struct 
         render_doc(w, "command", run->command);
         render_doc(w, "code", detail->code);
         render_doc(w, "machine", detail->machine);
+        render_definitions(w, &detail->defined);
         http_render_number(w, "console_bytes", detail->console_bytes);
         http_render_bool(w, "parent_exists", detail->parent_exists);
         http_render_bool(w, "has_hidden", detail->has_hidden);
@@ -350,8 +381,11 @@ static void put_step(struct json_writer *w, const char *key, int64_t step, bool 
         json_put_null(w);
 }
 
-void http_render_metric(struct json_writer *w, const struct metric_facts *f)
+void http_render_metric(struct json_writer *w, const struct metric_facts *f,
+                        const struct definitions *defined)
 {
+    const struct definition *d =
+        f->kind == METRIC_PLAIN ? definitions_find(defined, f->name) : NULL;
     bool any = f->count > 0, finite = f->finite_count > 0;
 
     json_begin_object(w);
@@ -368,5 +402,6 @@ void http_render_metric(struct json_writer *w, const struct metric_facts *f)
     put_number(w, "max", f->max, finite);
     put_step(w, "max_step", f->max_step, finite);
     put_number(w, "mean", finite ? f->sum / (double)f->finite_count : 0, finite);
+    put_definition(w, d, definition_axis(d, f->name));
     json_end_object(w);
 }

@@ -31,7 +31,9 @@ void http_render_writer(struct json_writer *w, const struct writer *writer,
 void http_render_alert(struct json_writer *w, const struct alert *alert);
 void http_render_run(struct json_writer *w, const struct run *run, const struct run_detail *detail,
                      time_ms now);
-void http_render_metric(struct json_writer *w, const struct metric_facts *facts);
+/* `defined`: of the run. */
+void http_render_metric(struct json_writer *w, const struct metric_facts *facts,
+                        const struct definitions *defined);
 /* `wait` may be NULL; `attempts` may be empty (in lists). */
 void http_render_job(struct json_writer *w, const struct job *job, const struct sched_wait *wait,
                      const struct attempt *attempts, size_t attempt_count);

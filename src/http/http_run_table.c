@@ -64,6 +64,46 @@ static void put_value(struct json_writer *w, const struct attribute *value)
     json_put_null(w);
 }
 
+static void put_word(struct json_writer *w, const char *key, const char *word)
+{
+    json_put_key(w, key);
+    json_put_text(w, word); /* NULL is null */
+}
+
+static void put_figure(struct json_writer *w, const struct table_figure *figure)
+{
+    bool is_metric = figure->stat != STAT_END;
+
+    if (!is_metric && figure->goal == GOAL_NONE) {
+        json_put_null(w);
+        return;
+    }
+    json_begin_object(w);
+    put_word(w, "figure", is_metric ? metric_stat_name(figure->stat) : NULL);
+    json_put_key(w, "step");
+    if (figure->step == STEP_NONE)
+        json_put_null(w);
+    else
+        json_put_i64(w, figure->step);
+    put_word(w, "goal", figure->goal == GOAL_NONE ? NULL : metric_goal_name(figure->goal));
+    json_end_object(w);
+}
+
+/* The values of a row, and behind them where each comes from. */
+static void put_row(struct json_writer *w, const struct table_page *page, size_t row, size_t count)
+{
+    json_put_key(w, "values");
+    json_begin_array(w);
+    for (size_t k = 0; k < count; k++)
+        put_value(w, &page->values[row * count + k]);
+    json_end_array(w);
+    json_put_key(w, "figures");
+    json_begin_array(w);
+    for (size_t k = 0; k < count; k++)
+        put_figure(w, &page->figures[row * count + k]);
+    json_end_array(w);
+}
+
 static void put_texts(struct json_writer *w, const char *key, const struct str *texts, size_t count)
 {
     json_put_key(w, key);
@@ -94,13 +134,8 @@ enum err_code http_run_list(struct http_call *call, struct err *err)
         if (!chosen)
             TRY(runs_load_docs(&call->cmd, &page.runs[i], err));
         http_render_run_row(&call->json, &page.runs[i], call->cmd.now);
-        if (chosen) {
-            json_put_key(&call->json, "values");
-            json_begin_array(&call->json);
-            for (size_t k = 0; k < q.column_count; k++)
-                put_value(&call->json, &page.values[i * q.column_count + k]);
-            json_end_array(&call->json);
-        }
+        if (chosen)
+            put_row(&call->json, &page, i, q.column_count);
         json_end_object(&call->json);
     }
     json_end_array(&call->json);

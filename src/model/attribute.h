@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "model/ids.h"
+#include "model/metric.h"
 
 #define ATTRIBUTE_TEXT_BYTES_MAX 512
 #define ATTRIBUTE_NAME_BYTES_MAX 512
@@ -21,6 +21,7 @@ enum attribute_space {
     ATTRIBUTE_CONFIG,
     ATTRIBUTE_SUMMARY,
     ATTRIBUTE_CODE,
+    ATTRIBUTE_DEFINED, /* what its metrics mean: docs/metrics.md */
 };
 
 /* In the order in which they sort. */
@@ -30,23 +31,6 @@ enum attribute_kind {
     ATTRIBUTE_TEXT,
     ATTRIBUTE_NAN,
     ATTRIBUTE_KIND_END,
-};
-
-/* What of a metric is shown as its value. */
-/*      stat           name    */
-#define METRIC_STATS(X)                                                                            \
-    X(STAT_LAST, "last")                                                                           \
-    X(STAT_MIN, "min")                                                                             \
-    X(STAT_MAX, "max")                                                                             \
-    X(STAT_MEAN, "mean")                                                                           \
-    X(STAT_FIRST, "first")                                                                         \
-    X(STAT_COUNT, "count")
-
-enum metric_stat {
-#define X(stat, name) stat,
-    METRIC_STATS(X)
-#undef X
-        STAT_END
 };
 
 struct attribute_key {

@@ -8,9 +8,45 @@
 #define METRIC_NAME_BYTES_MAX 512
 #define METRIC_CHUNK_POINTS   1024
 #define METRIC_NAMES_MAX      100000 /* in one run */
+#define METRIC_DEFINED_MAX    1000   /* definitions in one run */
 
 enum metric_kind { METRIC_PLAIN, METRIC_SYSTEM };
 const char *metric_kind_name(enum metric_kind kind);
+
+/* What of a metric is shown as its value. */
+/*      stat           name    */
+#define METRIC_STATS(X)                                                                            \
+    X(STAT_LAST, "last")                                                                           \
+    X(STAT_MIN, "min")                                                                             \
+    X(STAT_MAX, "max")                                                                             \
+    X(STAT_MEAN, "mean")                                                                           \
+    X(STAT_FIRST, "first")                                                                         \
+    X(STAT_COUNT, "count")
+
+enum metric_stat {
+#define X(stat, name) stat,
+    METRIC_STATS(X)
+#undef X
+        STAT_END
+};
+const char *metric_stat_name(enum metric_stat stat);
+enum metric_stat metric_stat_from_name(struct str name); /* STAT_END when unknown */
+
+/* Which of its values is better. */
+/*      goal           name        */
+#define METRIC_GOALS(X)                                                                            \
+    X(GOAL_NONE, "")                                                                               \
+    X(GOAL_MINIMIZE, "minimize")                                                                   \
+    X(GOAL_MAXIMIZE, "maximize")
+
+enum metric_goal {
+#define X(goal, name) goal,
+    METRIC_GOALS(X)
+#undef X
+        GOAL_END
+};
+const char *metric_goal_name(enum metric_goal goal);
+enum metric_goal metric_goal_from_name(struct str name); /* GOAL_END when unknown */
 
 struct metric_point {
     int64_t step;

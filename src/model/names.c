@@ -89,6 +89,40 @@ const char *metric_kind_name(enum metric_kind kind)
     return kind == METRIC_SYSTEM ? "system" : "metric";
 }
 
+static const char *const metric_stats[] = {
+#define X(stat, name) name,
+    METRIC_STATS(X)
+#undef X
+};
+
+const char *metric_stat_name(enum metric_stat stat)
+{
+    ENSURE(stat < STAT_END);
+    return metric_stats[stat];
+}
+
+enum metric_stat metric_stat_from_name(struct str name)
+{
+    return (enum metric_stat)index_of(metric_stats, STAT_END, name);
+}
+
+static const char *const metric_goals[] = {
+#define X(goal, name) name,
+    METRIC_GOALS(X)
+#undef X
+};
+
+const char *metric_goal_name(enum metric_goal goal)
+{
+    ENSURE(goal < GOAL_END);
+    return metric_goals[goal];
+}
+
+enum metric_goal metric_goal_from_name(struct str name)
+{
+    return (enum metric_goal)index_of(metric_goals, GOAL_END, name);
+}
+
 static const char *const job_states[] = {
 #define X(state, name, ended) name,
     JOB_STATES(X)

@@ -66,7 +66,8 @@ struct run {
     X(RUN_DOC_CODE, "code")                                                                        \
     X(RUN_DOC_MACHINE, "machine")                                                                  \
     X(RUN_DOC_DIFF, "diff")                                                                        \
-    X(RUN_DOC_BASE, "base") /* what it was before its logs said anything */
+    X(RUN_DOC_DEFINED, "defined") /* what its metrics mean, inherited or its own */                \
+    X(RUN_DOC_BASE, "base")       /* what it was before its logs said anything */
 
 enum run_doc {
 #define X(kind, name) kind,
@@ -130,7 +131,8 @@ struct writer_gone {
     X(WRITER_DOC_SUMMARY, "summary")                                                               \
     X(WRITER_DOC_CODE, "code")                                                                     \
     X(WRITER_DOC_MACHINE, "machine")                                                               \
-    X(WRITER_DOC_DIFF, "diff") /* what its code had changed since the commit */
+    X(WRITER_DOC_DIFF, "diff")       /* what its code had changed since the commit */              \
+    X(WRITER_DOC_DEFINED, "defined") /* what metrics mean */
 
 enum writer_doc {
 #define X(kind, name) kind,

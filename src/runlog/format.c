@@ -42,6 +42,7 @@ bool runlog_type_is_json(uint16_t type)
     case RUNLOG_FILE:
     case RUNLOG_TAGS:
     case RUNLOG_NOTES:
+    case RUNLOG_DEFINE:
     case RUNLOG_ALERT:
     case RUNLOG_MARK:
     case RUNLOG_GONE:

@@ -43,6 +43,7 @@
     X(RUNLOG_HEARTBEAT, 13, "heartbeat") /* time */                                                \
     X(RUNLOG_END_OF_RUN, 14, "end")      /* JSON */                                                \
     X(RUNLOG_GAP, 15, "gap")             /* records, bytes, time */                                \
+    X(RUNLOG_DEFINE, 16, "define")       /* JSON */                                                \
     X(RUNLOG_ALERT, 17, "alert")         /* JSON */                                                \
     X(RUNLOG_MARK, 18, "mark")           /* JSON */                                                \
     X(RUNLOG_GONE, 19, "gone")           /* JSON */                                                \

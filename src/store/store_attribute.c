@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#define EVERYTHING INT64_MAX /* LIMIT of walks; visitors end them */
+#define DEFINED_MAX 1024      /* a name has at most 512 beginnings */
+#define EVERYTHING  INT64_MAX /* LIMIT of walks; visitors end them */
 
 static void key_read(const struct db_result *r, struct arena *arena, struct attribute_key *ret_key)
 {
@@ -73,6 +74,27 @@ enum err_code store_attribute_key_list(struct store *store, project_id project,
                   ARGS(ARG_I64("project_id", project.v), ARG_I64("space", filter->space),
                        ARG_TEXT("search_like", store__like_part(arena, filter->search, true)),
                        ARG_I64("skip", filter->skip), ARG_I64("limit", filter->limit)),
+                  &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+        key_read(&r, arena, &keys[count++]);
+    *ret_keys = keys;
+    *ret_count = count;
+    return OK;
+}
+
+enum err_code store_attribute_defined_list(struct store *store, project_id project,
+                                           struct str metric, struct arena *arena,
+                                           struct attribute_key **ret_keys, size_t *ret_count,
+                                           struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    struct attribute_key *keys = arena_array(arena, DEFINED_MAX, sizeof *keys);
+    size_t count = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_ATTRIBUTE_DEFINED_LIST,
+                  ARGS(ARG_I64("project_id", project.v), ARG_I64("space", ATTRIBUTE_DEFINED),
+                       ARG_TEXT("name", metric), ARG_I64("limit", DEFINED_MAX)),
                   &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
         key_read(&r, arena, &keys[count++]);

@@ -26,6 +26,13 @@ MUST_CHECK enum err_code store_attribute_key_list(struct store *store, project_i
                                                   struct attribute_key **ret_keys,
                                                   size_t *ret_count, struct err *err);
 
+/* The keys of definitions that a metric may have: beginnings of its name, the shortest first, then
+ * its name itself. */
+MUST_CHECK enum err_code store_attribute_defined_list(struct store *store, project_id project,
+                                                      struct str metric, struct arena *arena,
+                                                      struct attribute_key **ret_keys,
+                                                      size_t *ret_count, struct err *err);
+
 /* All values of a run in one space (-1: in all), in no order that means anything. */
 MUST_CHECK enum err_code store_attribute_list(struct store *store, run_id run, int space,
                                               struct arena *arena, struct attribute **ret_values,

@@ -177,6 +177,16 @@ enum err_code store_run_facts_stale_list(struct store *store, int limit, run_id 
     return ids_read(&r, ret_ids, ret_count, err);
 }
 
+enum err_code store_run_branch_list(struct store *store, const struct id *parent, int limit,
+                                    run_id *ret_ids, size_t *ret_count, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+
+    TRY(db__query(store->db, SQL_RUN_BRANCH_LIST,
+                  ARGS(ARG_ID("parent_public_id", parent), ARG_I64("limit", limit)), &r, err));
+    return ids_read(&r, ret_ids, ret_count, err);
+}
+
 enum err_code store_run_silent(struct store *store, time_ms now, int64_t silent_ms, int limit,
                                run_id *ret_ids, size_t *ret_count, struct err *err)
 {

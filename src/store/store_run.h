@@ -35,6 +35,11 @@ MUST_CHECK enum err_code store_run_facts_stale_below(struct store *store, const 
                                                      int64_t above_step, struct err *err);
 MUST_CHECK enum err_code store_run_facts_stale_list(struct store *store, int limit, run_id *ret_ids,
                                                     size_t *ret_count, struct err *err);
+/* The runs that branch from `parent`, and those that branch from them, parents first; a run that is
+ * being deleted may be among them. */
+MUST_CHECK enum err_code store_run_branch_list(struct store *store, const struct id *parent,
+                                               int limit, run_id *ret_ids, size_t *ret_count,
+                                               struct err *err);
 /* A server that starts gives everybody a full term. */
 MUST_CHECK enum err_code store_run_seen_all(struct store *store, time_ms now, struct err *err);
 /* Lines of an import that are written; -1: none is under way. */

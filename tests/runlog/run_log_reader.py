@@ -16,11 +16,11 @@ from typing import Any
 TYPES = {
     1: "start", 2: "code", 3: "machine", 4: "names", 5: "row", 6: "summary", 7: "config", 8: "console",
     9: "system", 10: "file", 11: "tags", 12: "notes", 13: "heartbeat", 14: "end", 15: "gap",
-    17: "alert", 18: "mark", 19: "gone", 20: "diff",
+    16: "define", 17: "alert", 18: "mark", 19: "gone", 20: "diff",
 }  # fmt: skip
 JSON_TYPES = {
-    "start", "code", "machine", "summary", "config", "file", "tags", "notes", "end", "alert", "mark",
-    "gone", "diff",
+    "start", "code", "machine", "summary", "config", "file", "tags", "notes", "end", "define",
+    "alert", "mark", "gone", "diff",
 }  # fmt: skip
 
 

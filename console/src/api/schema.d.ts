@@ -1122,6 +1122,8 @@ export interface components {
             parent_step?: number | null;
             /** @description Of the columns that were asked for */
             values?: components["schemas"]["RunValue"][];
+            /** @description Where each of the values comes from */
+            figures?: components["schemas"]["RunFigure"][];
             /** @description Somebody asked it to stop */
             stopping?: boolean;
             /** @description Secrets that were taken out before anything was written */
@@ -1138,6 +1140,8 @@ export interface components {
             parent_exists?: boolean;
             /** @description A later epoch set steps aside: a query with hidden shows them */
             has_hidden?: boolean;
+            /** @description What its metrics mean, as define_metric said in this run or in the one it branches from: whole names first, then beginnings, the longest first */
+            definitions?: components["schemas"]["MetricDefinition"][];
         };
         RunCreate: {
             name?: string;
@@ -1228,7 +1232,50 @@ export interface components {
             mean?: components["schemas"]["NumberOrNull"];
             /** @description How many points are NaN or infinite */
             not_finite?: number;
+            /** @description The metric that it is drawn over */
+            step_metric: string | null;
+            /**
+             * @description Which of its figures is shown as its value; none: it is not, unless asked for
+             * @enum {string}
+             */
+            summary: "last" | "first" | "min" | "max" | "mean" | "none";
+            /**
+             * @description What is better
+             * @enum {string|null}
+             */
+            goal: "minimize" | "maximize" | null;
         };
+        MetricDefinition: {
+            /** @description Of a metric; or the beginning of names, with * behind it */
+            name: string;
+            /** @description The metric that it is drawn over */
+            step_metric: string | null;
+            /**
+             * @description Which of its figures is shown as its value; none: it is not, unless asked for
+             * @enum {string}
+             */
+            summary: "last" | "first" | "min" | "max" | "mean" | "none";
+            /**
+             * @description What is better
+             * @enum {string|null}
+             */
+            goal: "minimize" | "maximize" | null;
+        };
+        /** @description Null: the run's own word, with nothing defined about it */
+        RunFigure: {
+            /**
+             * @description Of the metric; null: what the run's summary says itself
+             * @enum {string|null}
+             */
+            figure: "last" | "first" | "min" | "max" | "mean" | "count" | null;
+            /** @description Where the metric had it */
+            step: number | null;
+            /**
+             * @description What is better, by the run's own definition
+             * @enum {string|null}
+             */
+            goal: "minimize" | "maximize" | null;
+        } | null;
         MetricQuery: {
             runs: string[];
             metrics: string[];

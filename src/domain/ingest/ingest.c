@@ -2,6 +2,7 @@
 #include "domain/ingest/ingest.h"
 
 #include "domain/ingest/ingest_facts.h"
+#include "domain/runs/define_fold.h"
 #include "domain/runs/runs.h"
 #include "domain/runs/runs_fold.h"
 #include "runlog/crc.h"
@@ -252,6 +253,16 @@ static enum err_code apply_docs(struct cmd *cmd, struct run *run, const struct w
     return OK;
 }
 
+/* What metrics mean: said in this batch, or inherited since the run is known to be a branch. */
+static enum err_code apply_defined(struct cmd *cmd, const struct run *run, const struct writer *w,
+                                   const struct ingest_batch *b, bool has_new_parent,
+                                   struct err *err)
+{
+    if (b->defined)
+        TRY(define_fold_take(cmd, w, b->defined, err));
+    return b->defined || has_new_parent ? define_fold_settle(cmd, run, err) : OK;
+}
+
 static enum err_code apply_metrics(struct cmd *cmd, const struct run *run, const struct writer *w,
                                    const struct ingest_batch *b, bool counts, struct err *err)
 {
@@ -349,8 +360,9 @@ static enum err_code apply_life(struct cmd *cmd, struct run *run, const struct w
 enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_batch *b,
                            struct err *err)
 {
-    bool had_step, was_branch, counts = true;
+    bool had_step, was_branch, has_new_parent, counts = true;
     struct writer w;
+    struct id parent;
     struct run run;
 
     TRY(store_writer_by_id(cmd->store, id, cmd->arena, &w, err));
@@ -361,8 +373,11 @@ enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_ba
         return err_set(err, ERR_NOT_FOUND, "run %s was deleted", run.public_id.text);
     had_step = w.first_step != STEP_NONE;
     was_branch = run.parent.text[0] != 0;
+    parent = run.parent;
     TRY(apply_writer(cmd, &w, b, err));
     TRY(apply_docs(cmd, &run, &w, b, err));
+    has_new_parent = strcmp(run.parent.text, parent.text) != 0;
+    TRY(apply_defined(cmd, &run, &w, b, has_new_parent, err));
     TRY(apply_cuts(cmd, &run, &w, b, !had_step && w.first_step != STEP_NONE, &counts, err));
     TRY(apply_branches(cmd, &run, was_branch, b, err));
     TRY(apply_metrics(cmd, &run, &w, b, counts, err));

@@ -3,6 +3,7 @@
 #include "domain/ingest/ingest_decode.h"
 
 #include "domain/metrics/facts.h"
+#include "domain/runs/define.h"
 
 #include "runlog/record.h"
 
@@ -253,6 +254,17 @@ static bool take_alert(struct decoding *d, json_t *doc, int64_t offset)
     return true;
 }
 
+static bool take_defined(struct decoding *d, const json_t *doc)
+{
+    struct definition definition;
+
+    if (!definition_take(doc, &definition))
+        return false;
+    if (!d->batch->defined)
+        d->batch->defined = json_object();
+    return definition_put(d->batch->defined, &definition);
+}
+
 static bool take_gone(struct decoding *d, json_t *doc)
 {
     struct ingest_gone *g = ARENA_NEW(d->arena, struct ingest_gone);
@@ -301,6 +313,7 @@ static bool take_json(struct decoding *d, int type, struct str text, int64_t off
     case RUNLOG_TAGS: b->tags_join = false; return take_tags(d, doc);
     case RUNLOG_NOTES: return take_notes(d, doc);
     case RUNLOG_END_OF_RUN: return take_end(d, doc);
+    case RUNLOG_DEFINE: return take_defined(d, doc);
     case RUNLOG_ALERT: return take_alert(d, doc, offset);
     case RUNLOG_MARK: return take_mark(d, doc);
     case RUNLOG_GONE: return take_gone(d, doc);
@@ -378,4 +391,5 @@ void ingest_batch_release(struct ingest_batch *batch)
     json_release(&batch->start);
     json_release(&batch->config);
     json_release(&batch->summary);
+    json_release(&batch->defined);
 }

@@ -49,6 +49,7 @@ struct ingest_batch {
     int64_t from, to;               /* log offsets it covers */
     json_t *start;                  /* or NULL; released by ingest_batch_release */
     json_t *config, *summary;       /* merged patches, or NULL */
+    json_t *defined;                /* definitions of metrics by name, or NULL */
     struct str code, machine, diff; /* whole documents, last one wins; len 0: none */
     struct str tags, notes;         /* JSON array; text; data NULL: none */
     bool tags_join;                 /* the tags of a start record are added to those the run has */

@@ -5,6 +5,7 @@
 #include "domain/runs/attributes.h"
 
 #include "base/json.h"
+#include "domain/runs/define.h"
 #include "domain/runs/flatten.h"
 #include "domain/runs/run_key.h"
 #include "store/store_attribute.h"
@@ -204,16 +205,29 @@ static void add_code(struct attribute_list *list, const json_t *code)
     }
 }
 
+static void add_defined(struct attribute_list *list, struct str body)
+{
+    struct definitions set;
+
+    definitions_read(body, list->arena, &set);
+    for (size_t i = 0; i < set.count; i++)
+        attribute_list_add_text(list, set.items[i].name,
+                                definition_text(&set.items[i], list->arena));
+}
+
 static enum err_code write_doc(struct cmd *cmd, run_id run, enum run_doc kind, struct str body,
                                struct err *err)
 {
     enum attribute_space space = kind == RUN_DOC_CONFIG    ? ATTRIBUTE_CONFIG
                                  : kind == RUN_DOC_SUMMARY ? ATTRIBUTE_SUMMARY
+                                 : kind == RUN_DOC_DEFINED ? ATTRIBUTE_DEFINED
                                                            : ATTRIBUTE_CODE;
     struct attribute_list list = attribute_list_begin(cmd->arena, ATTRIBUTES_A_DOC_MAX);
     CLEANUP(json_release) json_t *doc = NULL;
 
-    if (body.len && json_parse(body, DOC_BYTES_MAX, &doc, NULL) == OK) {
+    if (kind == RUN_DOC_DEFINED)
+        add_defined(&list, body);
+    else if (body.len && json_parse(body, DOC_BYTES_MAX, &doc, NULL) == OK) {
         if (kind == RUN_DOC_CODE)
             add_code(&list, doc);
         else
@@ -224,7 +238,8 @@ static enum err_code write_doc(struct cmd *cmd, run_id run, enum run_doc kind, s
 
 static bool is_indexed(enum run_doc kind)
 {
-    return kind == RUN_DOC_CONFIG || kind == RUN_DOC_SUMMARY || kind == RUN_DOC_CODE;
+    return kind == RUN_DOC_CONFIG || kind == RUN_DOC_SUMMARY || kind == RUN_DOC_CODE ||
+           kind == RUN_DOC_DEFINED;
 }
 
 enum err_code attributes_doc_set(struct cmd *cmd, run_id run, enum run_doc kind, struct str body,
@@ -236,8 +251,8 @@ enum err_code attributes_doc_set(struct cmd *cmd, run_id run, enum run_doc kind,
 
 enum err_code attributes_delete(struct cmd *cmd, run_id run, struct err *err)
 {
-    static const enum attribute_space spaces[] = {ATTRIBUTE_RUN, ATTRIBUTE_CONFIG,
-                                                  ATTRIBUTE_SUMMARY, ATTRIBUTE_CODE};
+    static const enum attribute_space spaces[] = {
+        ATTRIBUTE_RUN, ATTRIBUTE_CONFIG, ATTRIBUTE_SUMMARY, ATTRIBUTE_CODE, ATTRIBUTE_DEFINED};
 
     for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
         struct attribute_list none = {0};

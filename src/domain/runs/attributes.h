@@ -10,7 +10,7 @@
 
 /* After the run was saved: its fields, when they changed since it was read. */
 MUST_CHECK enum err_code attributes_of_run(struct cmd *cmd, struct run *run, struct err *err);
-/* Saves a document of a run and indexes configuration, summary and code. */
+/* Saves a document of a run and indexes configuration, summary, code and definitions. */
 MUST_CHECK enum err_code attributes_doc_set(struct cmd *cmd, run_id run, enum run_doc kind,
                                             struct str body, struct err *err);
 /* Before the run is deleted. */

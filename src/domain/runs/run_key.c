@@ -13,12 +13,6 @@ static const struct {
 #undef X
 };
 
-static const char *const stats[STAT_END] = {
-#define X(stat, name) [stat] = name,
-    METRIC_STATS(X)
-#undef X
-};
-
 static const char *const spaces[] = {
     [KEY_CONFIG] = "config.", [KEY_SUMMARY] = "summary.", [KEY_METRIC] = "metric."};
 
@@ -80,12 +74,11 @@ static enum err_code take_quoted(struct str text, struct arena *arena, struct st
 
 static bool take_stat(struct str text, enum metric_stat *ret_stat)
 {
-    for (size_t i = 0; i < STAT_END; i++)
-        if (str_eq_c(text, stats[i])) {
-            *ret_stat = (enum metric_stat)i;
-            return true;
-        }
-    return false;
+    enum metric_stat stat = metric_stat_from_name(text);
+
+    if (stat != STAT_END)
+        *ret_stat = stat;
+    return stat != STAT_END;
 }
 
 /* `min` of `val/loss.min`; the whole is the name when nothing known follows the last dot. */
@@ -182,7 +175,7 @@ static bool needs_quotes(const struct run_key *key)
 
 struct str run_key_text(const struct run_key *key, struct arena *arena)
 {
-    const char *stat = key->space == KEY_METRIC ? stats[key->stat] : "";
+    const char *stat = key->space == KEY_METRIC ? metric_stat_name(key->stat) : "";
     const char *dot = key->space == KEY_METRIC ? "." : "";
     char *quoted;
     size_t len = 0;

@@ -5,6 +5,7 @@
 #include "domain/audit/audit.h"
 #include "domain/projects/projects.h"
 #include "domain/runs/attributes.h"
+#include "domain/runs/define_fold.h"
 #include "store/store_log.h"
 #include "store/store_metric.h"
 #include "store/store_run.h"
@@ -79,25 +80,32 @@ enum err_code runs_require(struct cmd *cmd, const struct id *id, enum role need,
     return OK;
 }
 
-/* Adds to the object `summary` the last value of each metric it does not name. */
-static enum err_code add_last_values(struct cmd *cmd, run_id run, json_t *summary, struct err *err)
+static json_t *value_of(const struct metric_facts *facts, enum metric_stat figure)
+{
+    int64_t step;
+    double value = metric_figure(facts, figure, &step);
+
+    if (value - value == 0)
+        return json_real(value);
+    return json_string(value > 0 ? "Infinity" : value < 0 ? "-Infinity" : "NaN");
+}
+
+/* Adds to the object `summary` the value of each metric it does not name. */
+static enum err_code add_values(struct cmd *cmd, run_id run, json_t *summary, struct err *err)
 {
     struct metric_filter filter = {.kind = METRIC_PLAIN, .limit = SUMMARY_METRICS_MAX};
+    struct definitions defined;
     struct metric_facts *facts;
     size_t count = 0;
 
+    TRY(define_load(cmd, run, &defined, err));
     TRY(store_run_metric_list(cmd->store, run, &filter, cmd->arena, &facts, &count, err));
     for (size_t i = 0; i < count; i++) {
         const char *name = arena_text(cmd->arena, facts[i].name);
-        double last = facts[i].last;
-        json_t *value;
-        if (json_object_get(summary, name))
-            continue;
-        if (last - last == 0)
-            value = json_real(last);
-        else
-            value = json_string(last > 0 ? "Infinity" : last < 0 ? "-Infinity" : "NaN");
-        (void)json_object_set_new(summary, name, value); /* fails for no valid name */
+        const struct definition *d = definitions_find(&defined, facts[i].name);
+        enum metric_stat figure = d ? d->figure : STAT_LAST;
+        if (figure != STAT_END && !json_object_get(summary, name)) /* setting fails for no name */
+            (void)json_object_set_new(summary, name, value_of(&facts[i], figure));
     }
     return OK;
 }
@@ -112,7 +120,7 @@ static enum err_code load_summary(struct cmd *cmd, struct run *run, struct err *
         json_release(&summary);
         summary = json_object();
     }
-    TRY(add_last_values(cmd, run->id, summary, err));
+    TRY(add_values(cmd, run->id, summary, err));
     buf_init(&out, DOC_BYTES_MAX);
     json_writer_init(&w, &out);
     json_put_value(&w, summary);
@@ -157,6 +165,7 @@ enum err_code runs_load_detail(struct cmd *cmd, const struct run *run,
     TRY(store_run_doc_get(cmd->store, run->id, RUN_DOC_CODE, cmd->arena, &ret_detail->code, err));
     TRY(store_run_doc_get(cmd->store, run->id, RUN_DOC_MACHINE, cmd->arena, &ret_detail->machine,
                           err));
+    TRY(define_load(cmd, run->id, &ret_detail->defined, err));
     TRY(runs_writers(cmd, run->id, &writers, &count, err));
     ret_detail->console_bytes = console_size(run, writers, count);
     ret_detail->has_hidden = has_hidden(cmd, writers, count);
@@ -196,6 +205,7 @@ enum err_code runs_delete(struct cmd *cmd, const struct run *run, struct err *er
     TRY(attributes_delete(cmd, run->id, err));
     TRY(store_run_trash(cmd->store, run->id, err));
     TRY(store_run_facts_stale_below(cmd->store, &run->public_id, INT64_MIN, err));
+    TRY(define_fold_branches(cmd, run, err));
     cmd_notice(cmd, NOTICE_RUN, run->project, run->project_name, &run->public_id);
     return audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", run->public_id.text)),
                      STR("run deleted"), err);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "domain/cmd.h"
+#include "domain/runs/define.h"
 #include "domain/runs/runs_writers_state.h"
 #include "store/store_alert.h"
 
@@ -39,10 +40,12 @@ MUST_CHECK enum err_code runs_delete(struct cmd *cmd, const struct run *run, str
  * nothing: the next start goes on. */
 MUST_CHECK enum err_code runs_purge(struct cmd *cmd, bool *ret_more, struct err *err);
 
-/* Config and summary with the last value of each metric that the summary does not name itself. */
+/* Config and summary; for each metric that the summary does not name itself it has the figure that
+ * was defined for it, else the last value. */
 MUST_CHECK enum err_code runs_load_docs(struct cmd *cmd, struct run *run, struct err *err);
 struct run_detail {
     struct str code, machine; /* JSON or {0} */
+    struct definitions defined;
     int64_t unknown_records;
     int64_t console_bytes;
     bool parent_exists; /* the run it branches from is still there */

@@ -1,7 +1,9 @@
 /* Pages of the runs table, their values, and which keys there are. */
 #include "domain/runs/table.h"
 
+#include "domain/runs/define.h"
 #include "domain/runs/table_order.h"
+#include "domain/runs/table_shown.h"
 #include "store/store_metric.h"
 #include "store/store_run.h"
 
@@ -51,38 +53,29 @@ static void value_of_double(struct attribute *value, double number)
     value->number = isnan(number) ? 0 : float_to_bits(number);
 }
 
-static double stat_of(const struct metric_facts *f, enum metric_stat stat)
-{
-    switch (stat) {
-    case STAT_MIN: return f->min;
-    case STAT_MAX: return f->max;
-    case STAT_FIRST: return f->first;
-    case STAT_MEAN: return f->finite_count ? f->sum / (double)f->finite_count : (double)NAN;
-    case STAT_COUNT: return (double)f->count;
-    case STAT_LAST:
-    case STAT_END: break;
-    }
-    return f->last;
-}
-
 /* The value that a source has for one run; kind 0: none. Several tags become their first. */
 static enum err_code load_value(struct table_search *s, const struct table_source *source,
-                                run_id run, struct attribute *ret_value, struct err *err)
+                                run_id run, struct attribute *ret_value,
+                                struct table_figure *ret_figure, struct err *err)
 {
+    enum metric_stat figure = table__figure(source, run);
     struct attribute *values;
     struct metric_facts facts;
     size_t count = 0;
 
     *ret_value = (struct attribute){0};
+    *ret_figure = (struct table_figure){STAT_END, STEP_NONE, table__goal(source, run)};
     if (source->attribute.v)
         TRY(store_attribute_get(s->cmd->store, run, source->attribute, s->cmd->arena, &values,
                                 &count, err));
     if (count) {
         *ret_value = values[0];
-    } else if (source->metric.v) {
+    } else if (source->metric.v && figure != STAT_END) {
         TRY(store_run_metric_get(s->cmd->store, run, source->metric, &facts, err));
-        if (facts.count)
-            value_of_double(ret_value, stat_of(&facts, source->stat));
+        if (facts.count) {
+            value_of_double(ret_value, metric_figure(&facts, figure, &ret_figure->step));
+            ret_figure->stat = figure;
+        }
     }
     return OK;
 }
@@ -93,6 +86,7 @@ static enum err_code load_columns(struct table_search *s, const struct table_que
     struct arena *arena = s->cmd->arena;
 
     page->values = arena_array(arena, page->count * q->column_count + 1, sizeof *page->values);
+    page->figures = arena_array(arena, page->count * q->column_count + 1, sizeof *page->figures);
     for (size_t i = 0; i < q->column_count; i++) {
         struct table_source source;
         struct run_key key;
@@ -101,9 +95,11 @@ static enum err_code load_columns(struct table_search *s, const struct table_que
             return ERR_INVALID;
         }
         TRY(table__source(s, &key, &source, err));
-        for (size_t row = 0; row < page->count; row++)
-            TRY(load_value(s, &source, page->runs[row].id, &page->values[row * q->column_count + i],
+        for (size_t row = 0; row < page->count; row++) {
+            size_t at = row * q->column_count + i;
+            TRY(load_value(s, &source, page->runs[row].id, &page->values[at], &page->figures[at],
                            err));
+        }
     }
     return OK;
 }

@@ -42,12 +42,20 @@ struct table_warnings {
     size_t count;
 };
 
+/* Where a value comes from. */
+struct table_figure {
+    enum metric_stat stat; /* of a metric; STAT_END: it is the run's own word */
+    int64_t step;          /* where the metric had it; STEP_NONE */
+    enum metric_goal goal;
+};
+
 struct table_page {
     struct run *runs;
     size_t count;
-    struct attribute *values; /* count * column_count, row by row; kind 0: none */
-    int64_t total;            /* of all pages, exact */
-    const char *next_cursor;  /* NULL: the last page */
+    struct attribute *values;     /* count * column_count, row by row; kind 0: none */
+    struct table_figure *figures; /* likewise */
+    int64_t total;                /* of all pages, exact */
+    const char *next_cursor;      /* NULL: the last page */
     struct table_warnings warnings;
 };
 /* ERR_INVALID with field and, for the filter, column. */

@@ -5,6 +5,8 @@
  * of equal ones, because they lie side by side in the index. */
 #include "domain/runs/table_find.h"
 
+#include "domain/runs/table_shown.h"
+
 #include "base/near.h"
 #include "store/store_metric.h"
 #include "store/store_run.h"
@@ -136,6 +138,8 @@ enum err_code table__source(struct table_search *s, const struct run_key *key,
     }
     if (key->space == KEY_METRIC || key->space == KEY_SUMMARY)
         TRY(find_metric(s, key, &source, err));
+    if (key->space == KEY_SUMMARY && (source.attribute.v || source.metric.v))
+        TRY(table__shown_load(s, &source, err));
     if (!source.attribute.v && !source.metric.v)
         TRY(warn_unknown(s, key, err));
     *ret_source = source;
@@ -147,7 +151,8 @@ struct cells {
     void (*visit)(void *ctx, const struct table_cell *cell);
     struct run_set present; /* runs with an attribute, whose metric does not count */
     bool keep_present;
-    enum metric_stat stat;
+    const struct table_source *source;
+    enum metric_stat stat; /* of the metric, in this walk */
 };
 
 static bool visit_attribute(void *ctx, run_id run, const struct attribute *value)
@@ -166,7 +171,8 @@ static bool visit_metric(void *ctx, run_id run, double value)
     struct cells *c = ctx;
     struct table_cell cell = {.kind = ATTRIBUTE_NUMBER, .text = STR(""), .run = run};
 
-    if (c->keep_present && run_set_has(&c->present, run))
+    if (table__figure(c->source, run) != c->stat ||
+        (c->keep_present && run_set_has(&c->present, run)))
         return true;
     if (isnan(value))
         cell.kind = ATTRIBUTE_NAN;
@@ -201,20 +207,33 @@ static enum err_code walk_kind(struct table_search *s, attribute_key_id key,
     return store_attribute_walk(s->cmd->store, &walk, err);
 }
 
+/* One walk for each figure that some run shows: most often one. */
+static enum err_code metric_cells(struct table_search *s, const struct table_source *source,
+                                  struct cells *c, struct err *err)
+{
+    unsigned figures = source->shown.figures | 1u << source->stat;
+
+    for (enum metric_stat stat = 0; stat < STAT_END; stat++) {
+        struct metric_runs_walk walk = {source->metric, stat, c, visit_metric};
+        c->stat = stat;
+        if (figures >> stat & 1)
+            TRY(store_metric_runs_walk(s->cmd->store, &walk, err));
+    }
+    return OK;
+}
+
 enum err_code table__cells(struct table_search *s, const struct table_source *source, void *ctx,
                            void (*visit)(void *ctx, const struct table_cell *cell), struct err *err)
 {
-    struct cells c = {.ctx = ctx, .visit = visit, .stat = source->stat};
+    struct cells c = {.ctx = ctx, .visit = visit, .source = source};
 
     c.keep_present = source->attribute.v && source->metric.v;
     if (c.keep_present)
         c.present = new_set(s);
     for (int kind = ATTRIBUTE_NUMBER; source->attribute.v && kind < ATTRIBUTE_KIND_END; kind++)
         TRY(walk_kind(s, source->attribute, (enum attribute_kind)kind, &c, err));
-    if (source->metric.v) {
-        struct metric_runs_walk walk = {source->metric, source->stat, &c, visit_metric};
-        TRY(store_metric_runs_walk(s->cmd->store, &walk, err));
-    }
+    if (source->metric.v)
+        TRY(metric_cells(s, source, &c, err));
     return source->is_runtime ? live_cells(s, &c, err) : OK;
 }
 

@@ -5,12 +5,20 @@
 #include "domain/runs/table.h"
 #include "store/store_attribute.h"
 
+/* What runs say of the metric of a key themselves: table_shown.h. */
+struct table_shown {
+    uint8_t *by_run;  /* NULL: none says anything */
+    unsigned figures; /* a bit for each that some run has */
+    int64_t low, count;
+};
+
 /* Where the values of a key come from. */
 struct table_source {
     const struct run_key *key;
     attribute_key_id attribute; /* 0: no run has it */
     metric_id metric;           /* 0: none; the runs without an attribute show this metric */
-    enum metric_stat stat;
+    enum metric_stat stat;      /* of the metric, where the run says nothing else */
+    struct table_shown shown;
     bool is_runtime; /* running runs have one too, which grows */
 };
 

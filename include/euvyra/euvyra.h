@@ -97,6 +97,17 @@ EUVYRA_API enum euvyra_code euvyra_notes(struct euvyra_run *run, const char *tex
 /* Tells people something: `level` is "info", "warn" or "error"; `text` may be NULL. */
 EUVYRA_API enum euvyra_code euvyra_alert(struct euvyra_run *run, const char *title,
                                          const char *text, const char *level);
+/* Says what a metric means. `name` is that of a metric (as for euvyra_metric; it need not exist
+ * yet), or the beginning of names with '*' behind it: "val/" and '*' together. Which of its figures
+ * is its summary value: "last" (the default), "first", "min", "max", "mean", or "none". What is
+ * better: "minimize" or "maximize", which without `summary` means "min" or "max". `step_metric`:
+ * the metric that it is drawn over. NULL: not said. Saying it again for a name replaces what was
+ * said; a server keeps 1,000 names of a run. EUVYRA_INVALID: one of them cannot be.
+ *
+ *     euvyra_define_metric(run, "val/loss", "epoch", NULL, "minimize"); */
+EUVYRA_API enum euvyra_code euvyra_define_metric(struct euvyra_run *run, const char *name,
+                                                 const char *step_metric, const char *summary,
+                                                 const char *goal);
 /* The machine will be taken away soon: an end that is no success is then no failure either. */
 EUVYRA_API enum euvyra_code euvyra_preempting(struct euvyra_run *run);
 /* Output of the program: stream 1 or 2, any bytes. */

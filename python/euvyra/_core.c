@@ -417,6 +417,18 @@ static PyObject *writer_alert(PyObject *self, PyObject *args)
     return PyLong_FromLong(euvyra_alert(writer->run, title, text, level));
 }
 
+static PyObject *writer_define(PyObject *self, PyObject *args)
+{
+    struct writer *writer = (struct writer *)self;
+    const char *name, *step_metric, *summary, *goal;
+
+    if (!PyArg_ParseTuple(args, "szzz", &name, &step_metric, &summary, &goal))
+        return NULL;
+    if (writer->run == NULL)
+        return PyLong_FromLong(EUVYRA_CLOSED);
+    return PyLong_FromLong(euvyra_define_metric(writer->run, name, step_metric, summary, goal));
+}
+
 static PyObject *writer_preempting(PyObject *self, PyObject *unused)
 {
     struct writer *writer = (struct writer *)self;
@@ -528,6 +540,7 @@ static PyMethodDef writer_methods[] = {
     {"_code_facts", writer_code_facts, METH_O, NULL},
     {"_tags", writer_tags, METH_O, NULL},
     {"_alert", writer_alert, METH_VARARGS, NULL},
+    {"_define", writer_define, METH_VARARGS, NULL},
     {"_preempting", writer_preempting, METH_NOARGS, NULL},
     {"_console", writer_console, METH_VARARGS, NULL},
     {"_end", writer_end, METH_VARARGS, NULL},

@@ -24,6 +24,10 @@ else:
 _LOOK_S = 0.5  # between looks at what the sidecar wrote
 _ATTEND_S_MAX = 600.0
 _LEVELS = ("info", "warn", "error")
+_FIGURES = ("last", "first", "min", "max", "mean", "none")
+_GOALS = ("minimize", "maximize")
+_NAME_BYTES_MAX = 512
+_DEFINED_MAX = 1000
 _RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _MODES = ("online", "offline", "disabled")
 _TEXTS = {
@@ -181,6 +185,37 @@ class Run(_core.Writer):
             level = "info"
         self._call("_alert", _values.text(title), _values.text(text), level)
 
+    def define_metric(
+        self,
+        name: str,
+        *,
+        step_metric: str | None = None,
+        summary: str | None = None,
+        goal: str | None = None,
+    ) -> None:
+        """Says what a metric means, before or after it is logged.
+
+        `name` is a metric, or the beginning of names with `*` behind it. `summary` is the figure shown
+        as its value: "last" (the default), "first", "min", "max", "mean" or "none" (it is not shown
+        unless asked for). `goal` is "minimize" or "maximize"; without `summary` it means "min" or "max".
+        `step_metric` is the metric that it is drawn over. A later call for the same name replaces all of
+        an earlier one. A value that cannot be raises InvalidError (a ValueError).
+
+        run.define_metric("val/*", step_metric="epoch")
+        run.define_metric("val/loss", step_metric="epoch", goal="minimize")
+        """
+        _check_definition(name, step_metric, summary, goal)
+        if self._defined is None:
+            self._defined = set()
+        if name not in self._defined and len(self._defined) >= _DEFINED_MAX:
+            raise _errors.InvalidError(
+                f"name={name!r}: a run has at most {_DEFINED_MAX} definitions"
+            )
+        self._defined.add(name)
+        self._call("_define", name, step_metric, summary, goal)
+
+    _defined: set[str] | None = None
+
     def mark_preempting(self) -> None:
         """Says that this machine will be taken away soon. When the run then ends without success, or is
         heard of no more, it is shown as preempted, not as failed or crashed."""
@@ -246,6 +281,33 @@ class Run(_core.Writer):
 
     def __repr__(self) -> str:
         return f"<euvyra run {self.id or 'disabled'} {self.dir}>"
+
+
+def _is_metric_name(name: object) -> bool:
+    if not isinstance(name, str):
+        return False
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:  # lone surrogates
+        return False
+    controls = any(c < " " or "\x7f" <= c < "\xa0" for c in name)
+    return 0 < size <= _NAME_BYTES_MAX and not controls
+
+
+def _check_definition(name: object, step_metric: object, summary: object, goal: object) -> None:
+    for what, value in (("name", name), ("step_metric", step_metric)):
+        if not _is_metric_name(value) and (what == "name" or value is not None):
+            raise _errors.InvalidError(
+                f"{what}={str(value)[:80]!r} is no name of a metric: 1 to {_NAME_BYTES_MAX} bytes"
+                " without control characters"
+            )
+    if "*" in str(name)[:-1]:
+        raise _errors.InvalidError(f"name={name!r}: a * can only be the last character")
+    if step_metric == name:
+        raise _errors.InvalidError(f"step_metric={step_metric!r} is the metric itself")
+    for what, value, known in (("summary", summary, _FIGURES), ("goal", goal, _GOALS)):
+        if value is not None and value not in known:
+            raise _errors.InvalidError(f"{what}={value!r} is none of {', '.join(known)}")
 
 
 def join(folder: str) -> Run:

@@ -91,6 +91,22 @@ static void print_members(struct cli *cli, const char *title, json_t *object)
     json_object_foreach(object, name, value) printf("  %-20s %s\n", name, cli_value(cli, value));
 }
 
+/* "val/loss   min, minimize, over epoch": what a script said with define_metric. */
+static void print_definitions(const json_t *definitions)
+{
+    json_t *one;
+    size_t i;
+
+    if (json_array_size(definitions))
+        printf("metrics\n");
+    json_array_foreach(definitions, i, one)
+    {
+        const char *goal = cli_get(one, "goal"), *axis = cli_get(one, "step_metric");
+        printf("  %-20s %s%s%s%s%s\n", cli_get(one, "name"), cli_get(one, "summary"),
+               *goal ? ", " : "", goal, *axis ? ", over " : "", axis);
+    }
+}
+
 enum err_code cmd_run(struct cli *cli, int *ret_exit, struct err *err)
 {
     CLEANUP(json_release) json_t *run = NULL;
@@ -112,6 +128,7 @@ enum err_code cmd_run(struct cli *cli, int *ret_exit, struct err *err)
         printf("reason    %s\n", cli_get(run, "reason"));
     print_members(cli, "config", json_object_get(run, "config"));
     print_members(cli, "summary", json_object_get(run, "summary"));
+    print_definitions(json_object_get(run, "definitions"));
     return OK;
 }
 

@@ -363,6 +363,51 @@ enum euvyra_code euvyra_alert(struct euvyra_run *run, const char *title, const c
     return code;
 }
 
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words != NULL && strcmp(word, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+static bool definition_is_valid(const char *name, const char *step_metric, const char *summary,
+                                const char *goal)
+{
+    static const char *const figures[] = {"last", "first", "min", "max", "mean", "none", NULL};
+    static const char *const goals[] = {"minimize", "maximize", NULL};
+    size_t len = strnlen(name, RUNLOG_NAME_BYTES_MAX + 1);
+    const char *star = memchr(name, '*', len);
+
+    return name_is_valid(name, len) && (star == NULL || star == name + len - 1) &&
+           (step_metric == NULL ||
+            (name_is_valid(step_metric, strnlen(step_metric, RUNLOG_NAME_BYTES_MAX + 1)) &&
+             strcmp(step_metric, name) != 0)) &&
+           (summary == NULL || is_one_of(summary, figures)) &&
+           (goal == NULL || is_one_of(goal, goals));
+}
+
+enum euvyra_code euvyra_define_metric(struct euvyra_run *run, const char *name,
+                                      const char *step_metric, const char *summary,
+                                      const char *goal)
+{
+    char data[2 * 6 * RUNLOG_NAME_BYTES_MAX + 256];
+    const char *const members[][2] = {
+        {"name", name}, {"step_metric", step_metric}, {"summary", summary}, {"goal", goal}};
+    struct runlog_json json;
+
+    if (name == NULL || !definition_is_valid(name, step_metric, summary, goal))
+        return EUVYRA_INVALID;
+    runlog_json_init(&json, data, sizeof data);
+    runlog_json_begin(&json, '{');
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (members[i][1] != NULL) {
+            runlog_json_key(&json, members[i][0]);
+            runlog_json_text(&json, members[i][1]);
+        }
+    runlog_json_end(&json, '}');
+    return json_write(run, RUNLOG_DEFINE, data, json.len);
+}
+
 enum euvyra_code euvyra_preempting(struct euvyra_run *run)
 {
     char text[96];

@@ -223,6 +223,46 @@ def test_alerts_reach_people(real: Server, start: Start, runs: Path) -> None:
     assert "loss is odd" in listed and run in listed
 
 
+def test_what_metrics_mean_is_said_offline_by_forks_and_again_on_resume(
+    real: Server, start: Start, runs: Path
+) -> None:
+    script = """
+        import euvyra, os, sys
+        run = euvyra.init(id="means", resume="allow")
+        run.define_metric("loss", goal="minimize")
+        if sys.argv[1] == "first":
+            run.define_metric("*", summary="max")
+            if os.fork() == 0:
+                run.define_metric("forked", summary="first")
+                run.log({"forked": 7})
+                os._exit(0)
+            os.wait()
+        else:
+            run.define_metric("acc", summary="mean", step_metric="epoch")
+        for step in range(3):
+            run.log({"loss": [3, 1, 2][step], "acc": [1, 9, 2][step], "other": [1, 9, 2][step]})
+        run.finish()
+    """
+    for life in ("first", "second"):
+        done(start(script, life, EUVYRA_MODE="offline"))
+        wait_for_sidecars(runs)
+    env = {**os.environ, "EUVYRA_SERVER": real.url, "EUVYRA_API_KEY": real.key}
+    subprocess.run([EUVYRA, "sync", str(runs)], env=env, check=True, capture_output=True)
+    run = only_run(runs)
+    until(real, run, "finished")
+    assert real.ok("GET", f"/api/v1/runs/{run}")["definitions"] == [
+        {"name": "acc", "step_metric": "epoch", "summary": "mean", "goal": None},
+        {"name": "forked", "step_metric": None, "summary": "first", "goal": None},
+        {"name": "loss", "step_metric": None, "summary": "min", "goal": "minimize"},
+        {"name": "*", "step_metric": None, "summary": "max", "goal": None},
+    ]
+    shown = real.ok("GET", f"/api/v1/runs/{run}")["summary"]
+    assert shown == {"acc": 4.0, "forked": 7.0, "loss": 1.0, "other": 9.0}
+    told = subprocess.run([EUVYRA, "run", run], env=env, capture_output=True, text=True, check=True)
+    assert "  loss                 min, minimize\n" in told.stdout
+    assert "  acc                  mean, over epoch\n" in told.stdout
+
+
 @pytest.mark.parametrize("how", ["log", "finish"])
 def test_a_killed_sidecar_is_started_again(
     real: Server, start: Start, runs: Path, how: str

@@ -22,7 +22,7 @@ static char base[64];
 struct seen {
     int rows, names, ends, starts;
     int64_t last_step;
-    char start[65536], end[1024];
+    char start[65536], end[1024], define[8192];
 };
 
 static uint8_t data[RUNLOG_POST_BYTES_MAX];
@@ -43,6 +43,8 @@ static void look(const struct euvyra_run *run, const char *writer, struct seen *
                 memcpy(ret_seen->start, record.payload, record.len);
             if (record.type == RUNLOG_END_OF_RUN)
                 memcpy(ret_seen->end, record.payload, record.len);
+            if (record.type == RUNLOG_DEFINE)
+                memcpy(ret_seen->define, record.payload, record.len);
             ret_seen->starts += record.type == RUNLOG_START;
             ret_seen->ends += record.type == RUNLOG_END_OF_RUN;
             ret_seen->names += record.type == RUNLOG_NAMES;
@@ -172,6 +174,49 @@ static void names_that_cannot_be_are_refused(void **state)
     euvyra_close(run);
 }
 
+static void a_definition_is_recorded_with_what_was_said(void **state)
+{
+    static char long_name[] = "0123456789abcdef\"\\/*";
+    struct euvyra_run *run = open_run();
+    static struct seen seen;
+    (void)state;
+
+    assert_int_equal(euvyra_define_metric(run, long_name, "epoch", "mean", "minimize"), EUVYRA_OK);
+    look(run, euvyra_writer_id(run), &seen);
+    assert_string_equal(seen.define, "{\"name\":\"0123456789abcdef\\\"\\\\/*\",\"step_metric\":"
+                                     "\"epoch\",\"summary\":\"mean\",\"goal\":\"minimize\"}");
+    assert_int_equal(euvyra_define_metric(run, "a", NULL, NULL, NULL), EUVYRA_OK);
+    euvyra_close(run);
+}
+
+static void definitions_that_cannot_be_are_refused(void **state)
+{
+    struct euvyra_run *run = open_run();
+    char text[600];
+    static struct seen seen;
+    (void)state;
+
+    memset(text, 'x', sizeof text);
+    text[513] = 0;
+    assert_int_equal(euvyra_define_metric(run, NULL, NULL, NULL, NULL), EUVYRA_INVALID);
+    assert_int_equal(euvyra_define_metric(run, "", NULL, NULL, NULL), EUVYRA_INVALID);
+    assert_int_equal(euvyra_define_metric(run, text, NULL, NULL, NULL), EUVYRA_INVALID);
+    assert_int_equal(euvyra_define_metric(run, "a*b", NULL, NULL, NULL), EUVYRA_INVALID);
+    assert_int_equal(euvyra_define_metric(run, "a**", NULL, NULL, NULL), EUVYRA_INVALID);
+    assert_int_equal(euvyra_define_metric(run, "a", "a", NULL, NULL), EUVYRA_INVALID);
+    assert_int_equal(euvyra_define_metric(run, "a", "", NULL, NULL), EUVYRA_INVALID);
+    assert_int_equal(euvyra_define_metric(run, "a", text, NULL, NULL), EUVYRA_INVALID);
+    assert_int_equal(euvyra_define_metric(run, "a", NULL, "median", NULL), EUVYRA_INVALID);
+    assert_int_equal(euvyra_define_metric(run, "a", NULL, NULL, "up"), EUVYRA_INVALID);
+    look(run, euvyra_writer_id(run), &seen);
+    assert_string_equal(seen.define, "");
+    text[512] = 0; /* the longest name, as an axis too, in the worst escapes there are */
+    assert_int_equal(euvyra_define_metric(run, text, "b", NULL, NULL), EUVYRA_OK);
+    memset(text, '"', 512);
+    assert_int_equal(euvyra_define_metric(run, "a", text, NULL, NULL), EUVYRA_OK);
+    euvyra_close(run);
+}
+
 static void many_names_keep_their_ids(void **state)
 {
     struct euvyra_run *run = open_run();
@@ -262,6 +307,8 @@ int main(void)
         cmocka_unit_test(secrets_do_not_reach_the_disk),
         cmocka_unit_test(a_forked_child_writes_a_log_of_its_own),
         cmocka_unit_test(names_that_cannot_be_are_refused),
+        cmocka_unit_test(a_definition_is_recorded_with_what_was_said),
+        cmocka_unit_test(definitions_that_cannot_be_are_refused),
         cmocka_unit_test(many_names_keep_their_ids),
         cmocka_unit_test(an_unfinished_run_is_found_again),
     };

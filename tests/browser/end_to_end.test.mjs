@@ -113,6 +113,21 @@ describe('a training', () => {
     await isClean()
   })
 
+  it('is drawn over the metric that it names, and over steps where that is wanted', async () => {
+    const panel = page.getByRole('region', { name: 'train/accuracy' })
+    const slider = panel.getByRole('slider')
+    await panel.locator('[data-points="60"] canvas').waitFor()
+    await slider.focus()
+    await page.keyboard.press('End')
+    assert.match(await slider.getAttribute('aria-valuetext'), /^epoch 14\.75: /)
+    await panel.getByRole('button', { name: 'Draw over steps' }).click()
+    await panel.locator('[data-points="60"] canvas').waitFor()
+    await slider.focus()
+    await page.keyboard.press('End')
+    assert.match(await slider.getAttribute('aria-valuetext'), /^59: /)
+    await isClean()
+  })
+
   it('shows its configuration as it was given', async () => {
     await page.getByRole('link', { name: 'Overview' }).click()
     await page.getByRole('row', { name: 'seed 20261130' }).waitFor()
@@ -134,6 +149,7 @@ describe('a training', () => {
     await page.locator('.page-head [data-state=finished]').waitFor()
     await page.getByRole('link', { name: 'Overview' }).click()
     await page.getByRole('row', { name: 'best 0.5' }).waitFor()
+    await page.getByText('least value, at step 79; less is better').waitFor()
     await page.getByRole('link', { name: 'Charts' }).click()
     const odd = page.getByRole('region', { name: 'odd' })
     await odd.getByText('1 point is not a number and not drawn').waitFor()

@@ -244,8 +244,12 @@ const projects = [
     cost_micro: 18_340_000,
     silent_s: 300,
     silent_is_default: true,
+    retain_days: 0,
   },
   {
+    silent_s: 300,
+    silent_is_default: true,
+    retain_days: 90,
     name: 'demo',
     title: 'demo',
     description: '',
@@ -303,7 +307,13 @@ function series(query) {
     for (const metric of query.metrics) {
       const points = 300
       const x = Array.from({ length: points }, (_, i) =>
-        query.x === 'step' ? i * 4 : query.x === 'time' ? now - 3e6 + i * 9000 : i * 9000,
+        query.x === 'metric'
+          ? i / 10
+          : query.x === 'step'
+            ? i * 4
+            : query.x === 'time'
+              ? now - 3e6 + i * 9000
+              : i * 9000,
       )
       const seed = name.charCodeAt(12) * 7 + name.charCodeAt(11) + r
       const noise = (i) => Math.sin(i * 12.9898 + seed * 78.233) * 0.5
@@ -394,6 +404,9 @@ function held(one, key) {
 function holds(one, clause) {
   const list = /^id in \((.*)\)$/.exec(clause)
   if (list) return list[1].split(', ').includes(one.id)
+  const old = /^ended < (\d+)d ago$/.exec(clause)
+  if (old) return one.ended_at !== null && now - Date.parse(one.ended_at) > old[1] * 1440 * minute
+  if (/^(tags !=|state not in) /.test(clause)) return !one.tags.includes('keep')
   const [, key, operation, text] = /^([\w.]+) (=|<|is) (.*)$/.exec(clause)
   const value = held(one, key)
   if (operation === 'is') return value === null
@@ -427,8 +440,17 @@ function sortRuns(list, sort) {
   return [...list].sort((a, b) => {
     const [x, y] = [held(a, key), held(b, key)]
     if (x === null || y === null) return Number(x === null) - Number(y === null)
+    if (typeof x !== typeof y) return typeof x === 'number' ? -1 : 1 // numbers, then NaN
     return way * (typeof x === 'number' ? x - y : x < y ? -1 : x > y ? 1 : 0)
   })
+}
+
+/** What define_metric said of the loss and the accuracy; one run says something else. */
+function figureOf(one, key) {
+  if (key === 'summary.loss') return { figure: 'min', step: 1160, goal: 'minimize' }
+  if (key !== 'summary.accuracy') return null
+  const differs = one.id === id('r', 3)
+  return { figure: differs ? 'last' : 'max', step: 1196, goal: differs ? null : 'maximize' }
 }
 
 function runsAnswer({ url, part }) {
@@ -448,6 +470,7 @@ function runsAnswer({ url, part }) {
     ...one,
     ...(columns.length > 0 ? { config: {}, summary: {} } : {}),
     values: columns.map((key) => held(one, key)),
+    figures: columns.map((key) => figureOf(one, key)),
   }))
   const warnings = list.length === 0 && filter ? ['no run has config.never'] : []
   return [200, { items, next_cursor: null, total: list.length, columns, warnings }]
@@ -498,7 +521,8 @@ function runAnswer({ part, method, body }) {
   return [200, detail(one)]
 }
 
-function metricsAnswer({ url }) {
+function metricsAnswer({ url, part }) {
+  const differs = part === id('r', 3)
   const names = url.searchParams.get('kind') === 'system' ? systemNames : metricNames
   const metric = (name) => ({
     name,
@@ -508,6 +532,10 @@ function metricsAnswer({ url }) {
     last_step: 1200,
     min: 0,
     max: 1,
+    step_metric:
+      name.startsWith('validation/') && !(differs && name.endsWith('loss')) ? 'epoch' : null,
+    summary: 'last',
+    goal: null,
   })
   return [200, page(names.map(metric))]
 }
@@ -579,13 +607,20 @@ const routes = [
   ],
   ['GET', /^\/me$/, ({ world }) => [200, world.me]],
   ['GET', /^\/projects$/, ({ world }) => some(world, projects)],
-  ['PATCH', /^\/projects\/([\w-]+)$/, () => [200, projects[0]]],
+  [
+    'PATCH',
+    /^\/projects\/([\w-]+)$/,
+    ({ world }) =>
+      world.refusesDays
+        ? [400, { ...refusal('invalid', 'retain_days: is 0 to 36500'), field: 'retain_days' }]
+        : [200, projects[0]],
+  ],
   ['PUT', /^\/projects\/([\w-]+)$/, ({ part }) => [201, { ...projects[2], name: part }]],
   ['GET', /^\/projects\/(\w+)\/runs$/, runsAnswer],
   ['GET', /^\/projects\/(\w+)\/run-groups$/, groupsAnswer],
   ['GET', /^\/projects\/\w+\/run-columns$/, columnsAnswer],
   ['POST', /metrics\/query$/, ({ body }) => [200, columns(series(body))]],
-  ['GET', /^\/runs\/\w+\/metrics$/, metricsAnswer],
+  ['GET', /^\/runs\/(\w+)\/metrics$/, metricsAnswer],
   ['GET', /^\/runs\/\w+\/writers$/, () => [200, { items: writers }]],
   ['GET', /^\/runs\/\w+\/alerts$/, () => [200, page(alerts)]],
   ['GET', /^\/projects\/\w+\/alerts$/, () => [200, page(alerts)]],

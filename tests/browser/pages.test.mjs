@@ -116,6 +116,98 @@ describe('a run that lives on', () => {
   })
 })
 
+describe('what a metric means', () => {
+  it('marks the best run, says which value is shown, and draws a metric over another one', async () => {
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    await page.goto(`${server.url}/p/vision/runs`)
+    const best = page.getByRole('gridcell', { name: /^Best of these runs: /, includeHidden: false })
+    await best.first().waitFor()
+    const losses = server.runs.map((one) => one.summary.loss).filter((loss) => loss > 0)
+    const loss = Math.min(...losses)
+    await page.goto(`${server.url}/p/vision/runs?sort=summary.loss&cols=summary.loss`)
+    await best.first().waitFor()
+    assert.equal(await best.count(), 1)
+    const said = 'least value, at step 1,160; less is better'
+    const text = await best.first().textContent()
+    assert.match(text, new RegExp(`min.*${loss.toPrecision(3).slice(0, 5)}`))
+    assert.equal(
+      await best.first().locator('.figure').getAttribute('title'),
+      `Best of these runs; ${said}`,
+    )
+    assert.deepEqual(await axeRun(page), [])
+
+    const chosen = server.runs.slice(1, 4).map((one) => one.id)
+    await page.goto(`${server.url}/p/vision/runs?view=charts&sel=${chosen.join(',')}`)
+    const panel = page.getByRole('region', { name: 'validation/loss' })
+    await panel.scrollIntoViewIfNeeded()
+    await panel.locator('[data-points="3600"] canvas').waitFor()
+    await panel.getByText('Over epoch, as most of these runs say; not all do').waitFor()
+    const slider = panel.getByRole('slider')
+    await slider.focus()
+    await page.keyboard.press('End')
+    assert.match(await slider.getAttribute('aria-valuetext'), /^epoch 29\.9: /)
+    assert.deepEqual(await axeRun(page), [])
+    const steps = page.waitForRequest((one) => {
+      const body = one.url().endsWith('/metrics/query') ? one.postDataJSON() : {}
+      return body.metrics?.[0] === 'validation/loss' && body.x === 'step'
+    })
+    await panel.getByRole('button', { name: 'Draw over steps' }).click()
+    await steps
+    await panel.getByRole('button', { name: 'Draw over epoch' }).click()
+    await panel.getByText('Over epoch, as most').waitFor()
+    // Chosen for all charts, another axis wins.
+    await page.getByLabel('Horizontal axis').selectOption('time')
+    await panel.getByRole('button', { name: 'Draw over' }).waitFor({ state: 'detached' })
+    assert.deepEqual(await troubleOf(opened), [])
+    await opened.context.close()
+  })
+})
+
+describe('the settings of a project', () => {
+  it('say what they mean, what they would delete, and what is wrong where', async () => {
+    for (const look of Object.values(looks)) {
+      const opened = await pageOpen(browser, look)
+      await opened.page.goto(`${server.url}/`)
+      await opened.page.locator('tbody tr', { hasText: 'Vision' }).getByRole('button').click()
+      await opened.page.locator('dialog, [role=dialog]').locator('input').last().waitFor()
+      assert.deepEqual(await axeRun(opened.page), [])
+      await opened.context.close()
+    }
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    await page.goto(`${server.url}/`)
+    await page.getByRole('button', { name: 'Settings of demo' }).click()
+    const days = page.getByLabel('Delete runs so many days after they ended')
+    assert.equal(await days.inputValue(), '90')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Settings of vision' }).click()
+    assert.equal(await days.inputValue(), '')
+    await days.fill('1')
+    await page.getByText(/^Runs tagged “keep” stay\..* \d+ runs would be deleted now\.$/).waitFor()
+    server.world.refusesDays = true
+    const refused = page.waitForResponse((one) => one.request().method() === 'PATCH')
+    await page.getByRole('button', { name: 'Save' }).click()
+    assert.equal((await refused).status(), 400)
+    const fault = page.getByRole('alert')
+    await fault.getByText('retain_days: is 0 to 36500').waitFor()
+    assert.equal(await days.getAttribute('aria-invalid'), 'true')
+    assert.deepEqual(await axeRun(page), [])
+    server.world.refusesDays = false
+    const saved = page.waitForRequest((one) => one.method() === 'PATCH')
+    await page.getByRole('button', { name: 'Save' }).click()
+    assert.deepEqual((await saved).postDataJSON(), {
+      title: 'Vision',
+      description: 'Digit and image classifiers',
+      silent_s: 0,
+      retain_days: 1,
+    })
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    opened.trouble.splice(0, opened.trouble.length) // the refusal that was asked for
+    await opened.context.close()
+  })
+})
+
 describe('signing in', () => {
   it('keeps the address, says what is wrong, and ends with sign-out', async () => {
     server.world.signedIn = false

@@ -16,11 +16,14 @@ STEPS_PER_LEG = 20
 def main() -> None:
     config = {"lr": 0.1, "layers": [64, 32], "seed": 20261130}
     with euvyra.init(project="digits", name="watched-run", config=config, tags=["browser"]) as run:
+        run.define_metric("train/loss", goal="minimize")
+        run.define_metric("train/accuracy", step_metric="epoch")
         step = 0
         for leg, _ in enumerate(sys.stdin):
             for _ in range(STEPS_PER_LEG):
                 loss = math.exp(-step / 15)
-                run.log({"train/loss": loss, "train/accuracy": 1 - loss / 2}, step=step)
+                row = {"train/loss": loss, "train/accuracy": 1 - loss / 2, "epoch": step / 4}
+                run.log(row, step=step)
                 step += 1
             print(f"leg {leg} done at step {step} ✓", flush=True)
         run.summary["best"] = 0.5

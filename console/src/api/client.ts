@@ -10,6 +10,7 @@ export type Run = Schemas['Run']
 export type RunPage = Schemas['RunPage']
 export type RunGroups = Schemas['RunGroups']
 export type RunColumn = Schemas['RunColumn']
+export type RunFigure = NonNullable<Schemas['RunFigure']>
 export type RunDetail = Schemas['RunDetail']
 export type RunState = Schemas['RunState']
 export type Metric = Schemas['Metric']

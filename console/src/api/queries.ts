@@ -31,6 +31,7 @@ import {
 } from './client'
 import { type MetricColumns, readColumns } from './columns'
 import type { LiveEvent } from './live'
+import { metricsJoin, type SharedMetric } from './metrics'
 
 const PAGE = 200
 
@@ -133,6 +134,28 @@ export const useRunBlocks = (
     })),
   })
 
+/** How many runs there are of these. */
+export const useRunCount = (project: string, find: RunsFind, enabled: boolean): Asked<number> =>
+  useQuery({
+    queryKey: ['runs', project, 'count', find],
+    enabled,
+    queryFn: async () => (await runBlock(project, { find, sort: '', columns: [] }, 0, 1)).total,
+  })
+
+/** The first value of each of these orders ("-summary.acc"): the best one there is. */
+export const useFirstValues = (project: string, find: RunsFind, sorts: string[]): unknown[] =>
+  useQueries({
+    queries: sorts.map((sort) => ({
+      queryKey: ['runs', project, 'first', find, sort],
+      placeholderData: keepPreviousData,
+      queryFn: async () => {
+        const asked = { find, sort, columns: [sort.replace(/^-/, '')] }
+        return (await runBlock(project, asked, 0, 1)).items[0]?.values?.[0] ?? null
+      },
+    })),
+    combine: (answers) => answers.map((answer) => answer.data ?? null),
+  })
+
 /** The runs with these ids that are still there. */
 export const useRunsOf = (project: string, ids: string[]): Asked<Run[]> =>
   useQuery({
@@ -226,23 +249,13 @@ async function metricsOfRun(run: string, kind: MetricKind): Promise<Metric[]> {
 }
 
 /** The metrics that any of the runs has, sorted by name. */
-export const useMetrics = (runs: string[], kind: MetricKind): Asked<Metric[]> =>
+export const useMetrics = (runs: string[], kind: MetricKind): Asked<SharedMetric[]> =>
   useQuery({
     queryKey: ['metrics', kind, ...runs],
     enabled: runs.length > 0,
     placeholderData: keepPreviousData,
-    queryFn: async () => {
-      const lists = await Promise.all(runs.slice(0, 20).map((run) => metricsOfRun(run, kind)))
-      const byName = new Map<string, Metric>()
-      for (const metric of lists.flat()) {
-        const known = byName.get(metric.name)
-        if (known) known.count += metric.count
-        else byName.set(metric.name, { ...metric })
-      }
-      return [...byName.values()].sort((a, b) =>
-        a.name.localeCompare(b.name, undefined, { numeric: true }),
-      )
-    },
+    queryFn: async () =>
+      metricsJoin(await Promise.all(runs.slice(0, 20).map((run) => metricsOfRun(run, kind)))),
   })
 
 export type XAxis = 'step' | 'time' | 'relative'
@@ -252,6 +265,7 @@ export interface SeriesQuery {
   runs: string[]
   metric: string
   x: XAxis
+  xMetric: string // instead of x, where it is not empty
   from: number | null
   to: number | null
   buckets: number
@@ -273,7 +287,7 @@ export const useSeries = (query: SeriesQuery, enabled: boolean): Asked<MetricCol
           body: {
             runs: query.runs,
             metrics: [query.metric],
-            x: query.x,
+            ...(query.xMetric ? { x: 'metric', x_metric: query.xMetric } : { x: query.x }),
             buckets: query.buckets,
             format: 'columns',
             ...(query.by ? { by: query.by } : {}),

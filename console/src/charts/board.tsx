@@ -1,10 +1,10 @@
 import { type ReactElement, useEffect, useMemo, useRef, useState } from 'react'
-import type { Metric } from '../api/client'
+import type { SharedMetric } from '../api/metrics'
 import { type MetricKind, useMetrics, type XAxis } from '../api/queries'
 import { t } from '../base/i18n'
 import { bindKeys } from '../base/keys'
 import { Chart, type ChartRun, type ChartSettings } from './chart'
-import { Crosshair } from './core/crosshair'
+import { Crosshairs } from './core/crosshair'
 import { type Range, sectionsOf } from './core/series'
 import type { ChartParts } from './parts'
 
@@ -23,8 +23,29 @@ interface BoardProps {
 }
 
 interface PanelProps extends Omit<BoardProps, 'filter' | 'kind' | 'empty'> {
-  metric: Metric
-  crosshair: Crosshair
+  metric: SharedMetric
+  crosshairs: Crosshairs
+  zooms: Zooms
+}
+
+/** Ranges of axes that are metrics: each has its own, beside that of the steps. */
+interface Zooms {
+  of: (axis: string) => Range | null
+  set: (axis: string, range: Range | null) => void
+}
+
+/** What a panel is drawn over: the metric's own axis, unless somebody chose another one. */
+function useAxis(props: PanelProps) {
+  const [back, setBack] = useState(false)
+  const own = props.settings.x === 'step' ? props.metric.axis : ''
+  const axis = back ? '' : own
+  return {
+    own,
+    axis,
+    toggle: () => setBack(!back),
+    zoom: axis ? props.zooms.of(axis) : props.zoom,
+    setZoom: axis ? (range: Range | null) => props.zooms.set(axis, range) : props.onZoom,
+  }
 }
 
 function Panel(props: PanelProps): ReactElement {
@@ -39,6 +60,7 @@ function Panel(props: PanelProps): ReactElement {
   useEffect(() => (full ? bindKeys({ Escape: () => setFull(false) }) : undefined), [full])
   const allRuns = useMemo(() => props.runs.map((run) => run.id), [props.runs])
   const Button = parts.IconButton
+  const { own, axis, toggle, zoom, setZoom } = useAxis(props)
   return (
     <section
       className={`panel ${full ? 'panel-full' : ''}`}
@@ -48,11 +70,14 @@ function Panel(props: PanelProps): ReactElement {
       <header className="panel-head">
         <h3 title={props.metric.name}>{props.metric.name}</h3>
         <span className="panel-tools">
-          {props.zoom && (
+          {zoom && (
+            <Button icon="reset" label={t('charts.reset_zoom')} onClick={() => setZoom(null)} />
+          )}
+          {own && (
             <Button
-              icon="reset"
-              label={t('charts.reset_zoom')}
-              onClick={() => props.onZoom(null)}
+              icon="axis"
+              label={axis ? t('charts.over_steps') : t('charts.over_metric', { metric: own })}
+              onClick={toggle}
             />
           )}
           <Button
@@ -73,10 +98,12 @@ function Panel(props: PanelProps): ReactElement {
           runs={props.runs}
           allRuns={allRuns}
           metric={props.metric.name}
+          axis={axis}
+          axisDiffers={own !== '' && axis !== '' && props.metric.axisDiffers}
           settings={props.settings}
-          zoom={props.zoom}
-          onZoom={props.onZoom}
-          crosshair={props.crosshair}
+          zoom={zoom}
+          onZoom={setZoom}
+          crosshair={props.crosshairs.of(axis)}
           dark={dark}
           seen={seen}
           asTable={asTable}
@@ -89,7 +116,7 @@ function Panel(props: PanelProps): ReactElement {
 }
 
 function Section(
-  props: Omit<PanelProps, 'metric'> & { name: string; metrics: Metric[] },
+  props: Omit<PanelProps, 'metric'> & { name: string; metrics: SharedMetric[] },
 ): ReactElement {
   const [shown, setShown] = useState(PER_SECTION)
   const { name, metrics, ...panel } = props
@@ -118,21 +145,30 @@ function Section(
 }
 
 /** While something is pinned, Escape takes the pin off, wherever the focus is. */
-function useUnpinKey(crosshair: Crosshair): void {
+function useUnpinKey(crosshairs: Crosshairs): void {
   const [pinned, setPinned] = useState(false)
-  useEffect(() => crosshair.watch((cursor) => setPinned(cursor.pinned !== null)), [crosshair])
+  useEffect(() => crosshairs.watch(setPinned), [crosshairs])
   useEffect(
-    () => (pinned ? bindKeys({ Escape: () => crosshair.unpin() }) : undefined),
-    [pinned, crosshair],
+    () => (pinned ? bindKeys({ Escape: () => crosshairs.unpin() }) : undefined),
+    [pinned, crosshairs],
   )
 }
 
-/** All metrics of the runs as panels, by prefix, with one crosshair and one zoom. */
+function useZooms(): Zooms {
+  const [ranges, setRanges] = useState<ReadonlyMap<string, Range | null>>(new Map())
+  return {
+    of: (axis) => ranges.get(axis) ?? null,
+    set: (axis, range) => setRanges((before) => new Map(before).set(axis, range)),
+  }
+}
+
+/** All metrics of the runs as panels, by prefix, with one crosshair and one zoom for each axis. */
 export function Board(props: BoardProps): ReactElement | null {
   const ids = useMemo(() => props.runs.map((run) => run.id), [props.runs])
   const metrics = useMetrics(ids, props.kind)
-  const [crosshair] = useState(() => new Crosshair())
-  useUnpinKey(crosshair)
+  const [crosshairs] = useState(() => new Crosshairs())
+  const zooms = useZooms()
+  useUnpinKey(crosshairs)
   const needle = props.filter.trim().toLowerCase()
   const found = useMemo(
     () => (metrics.data ?? []).filter((metric) => metric.name.toLowerCase().includes(needle)),
@@ -148,7 +184,7 @@ export function Board(props: BoardProps): ReactElement | null {
         ? [{ name: t('run.tab_system'), metrics: found }]
         : sectionsOf(found)
       ).map((section) => (
-        <Section key={section.name} {...panel} {...section} crosshair={crosshair} />
+        <Section key={section.name} {...panel} {...section} crosshairs={crosshairs} zooms={zooms} />
       ))}
     </div>
   )

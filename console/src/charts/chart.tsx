@@ -15,7 +15,14 @@ import { coloursFor } from '../base/colours'
 import { formatInteger, formatMetric } from '../base/format'
 import { t } from '../base/i18n'
 import type { Crosshair } from './core/crosshair'
-import { formatX, Plot, type PlotColours, type PlotPoint, type Reading } from './core/plot'
+import {
+  formatX,
+  Plot,
+  type PlotColours,
+  type PlotPoint,
+  type Reading,
+  type XKind,
+} from './core/plot'
 import { countNonpositive, type Range, rangeOf, type Series } from './core/series'
 import type { ChartParts } from './parts'
 
@@ -37,6 +44,8 @@ interface ChartProps {
   runs: ChartRun[]
   allRuns: string[] // for colours that stay the same over panels
   metric: string
+  axis: string // the metric that it is drawn over; empty: what the settings say
+  axisDiffers: boolean // not all of the runs are drawn over it by themselves
   settings: ChartSettings
   zoom: Range | null
   onZoom: (range: Range | null) => void
@@ -64,6 +73,8 @@ function coloursOfTheme(element: HTMLElement): PlotColours {
   }
 }
 
+const kindOf = ({ axis, settings }: ChartProps): XKind => (axis ? 'metric' : settings.x)
+
 function useChartSeries(props: ChartProps): {
   series: Series[]
   loading: boolean
@@ -74,8 +85,9 @@ function useChartSeries(props: ChartProps): {
     runs: props.runs.map((run) => run.id),
     metric: props.metric,
     x: props.settings.x,
-    from: props.zoom ? Math.floor(props.zoom.min) : null,
-    to: props.zoom ? Math.ceil(props.zoom.max) : null,
+    xMetric: props.axis,
+    from: props.zoom ? (props.axis ? props.zoom.min : Math.floor(props.zoom.min)) : null,
+    to: props.zoom ? (props.axis ? props.zoom.max : Math.ceil(props.zoom.max)) : null,
     // In steps, so that a resize by a few pixels asks nothing anew.
     by: props.settings.by,
     hidden: props.settings.hidden,
@@ -138,7 +150,8 @@ function shownOf({ points, near }: Reading, max: number): PlotPoint[] {
 function Tooltip(props: {
   metric: string
   reading: Reading
-  kind: XAxis
+  kind: XKind
+  axis: string
   width: number
   parts: ChartParts
   onUnpin: () => void
@@ -159,7 +172,7 @@ function Tooltip(props: {
         : { 'aria-hidden': true as const })}
     >
       <div className="chart-tip-x">
-        <span>{formatX(props.kind, xOf(reading))}</span>
+        <span>{formatX(props.kind, xOf(reading), props.axis)}</span>
         {pinned && <Button icon="close" label={t('charts.unpin')} onClick={props.onUnpin} />}
       </div>
       {shown.map(({ series, value }) => (
@@ -242,7 +255,8 @@ function usePlot(
   const [reading, setReading] = useState<Reading | null>(null)
   const latest = useRef(props)
   latest.current = props
-  const { size, settings, zoom, crosshair, dark } = props
+  const { size, settings, zoom, crosshair, dark, axis } = props
+  const kind = kindOf(props)
   const ready = size.width > 0 && size.height > 0 && series.length > 0
   useEffect(() => {
     const element = root.current
@@ -250,7 +264,8 @@ function usePlot(
     const made = new Plot(element, {
       view: {
         series: [],
-        xKind: settings.x,
+        xKind: kind,
+        axis,
         log: settings.log,
         smoothing: 0,
         zoom: null,
@@ -272,7 +287,7 @@ function usePlot(
       setReading(null)
     }
     // The kinds of its axes are fixed when a plot is made.
-  }, [root, ready, crosshair, settings.log, settings.x])
+  }, [root, ready, crosshair, settings.log, kind, axis])
   // biome-ignore lint/correctness/useExhaustiveDependencies: a theme change gives other colours
   useEffect(() => {
     const element = root.current
@@ -281,14 +296,15 @@ function usePlot(
     plot.current.update(
       {
         series,
-        xKind: settings.x,
+        xKind: kind,
+        axis,
         log: settings.log,
         smoothing: settings.smoothing,
         zoom,
       },
       coloursOfTheme(element),
     )
-  }, [root, ready, series, settings, zoom, size, dark])
+  }, [root, ready, series, settings, kind, axis, zoom, size, dark])
   return { reading, plot }
 }
 
@@ -299,13 +315,14 @@ function chartLabel(metric: string, series: Series[]): string {
 }
 
 /** What a reading says, for those who hear it. */
-function readingText(reading: Reading, metric: string, kind: XAxis): string {
+function readingText(reading: Reading, props: ChartProps): string {
+  const { metric, axis } = props
   const near = reading.points.filter((point) => point.series.id === reading.near)
   const points = near.length > 0 ? near : shownOf(reading, 5)
   const words = points.map(
     ({ series, value }) => `${series.label} ${formatMetric(metric, value, 6)}`,
   )
-  return `${formatX(kind, xOf(reading))}: ${words.join(', ')}`
+  return `${formatX(kindOf(props), xOf(reading), axis)}: ${words.join(', ')}`
 }
 
 /** Arrows walk along a line and from line to line, Enter pins, Escape unpins. */
@@ -342,7 +359,7 @@ export function Chart(props: ChartProps): ReactElement {
   const label = chartLabel(props.metric, series)
   const shown = reading && reading.points.length > 0 ? reading : null
   const range = rangeOf(series.map((one) => one.x)) ?? { min: 0, max: 0 }
-  const said = shown ? readingText(shown, props.metric, props.settings.x) : label
+  const said = shown ? readingText(shown, props) : label
   return (
     <div className="chart" data-points={series.reduce((sum, one) => sum + one.count, 0)}>
       {props.asTable && series.length > 0 && <ChartTable metric={props.metric} series={series} />}
@@ -370,14 +387,16 @@ export function Chart(props: ChartProps): ReactElement {
         <Tooltip
           metric={props.metric}
           reading={shown}
-          kind={props.settings.x}
+          kind={kindOf(props)}
+          axis={props.axis}
           width={props.size.width}
           parts={props.parts}
           onUnpin={() => props.crosshair.unpin()}
         />
       )}
-      {(notFinite > 0 || nonpositive > 0) && (
+      {(notFinite > 0 || nonpositive > 0 || props.axisDiffers) && (
         <div className="chart-note">
+          {props.axisDiffers && <span>{t('charts.axis_differs', { metric: props.axis })}</span>}
           {notFinite > 0 && <span>{t('charts.not_finite', { n: notFinite })}</span>}
           {nonpositive > 0 && <span>{t('charts.nonpositive', { n: nonpositive })}</span>}
         </div>

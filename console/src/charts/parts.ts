@@ -2,7 +2,7 @@
 import type { ReactElement, RefObject } from 'react'
 
 interface IconButtonLike {
-  icon: 'reset' | 'chart' | 'table' | 'close' | 'full'
+  icon: 'reset' | 'chart' | 'table' | 'close' | 'full' | 'axis'
   label: string
   onClick: () => void
 }

@@ -40,12 +40,19 @@ interface KeyValuesProps {
   value: unknown
   empty: string
   searchLabel: string
+  notes?: ReadonlyMap<string, string> // what to say of a value, by its name
 }
 
 const SEARCH_FROM = 12
 
 /** Nested values as flat, searchable rows. */
-export function KeyValues({ title, value, empty, searchLabel }: KeyValuesProps): ReactElement {
+export function KeyValues({
+  title,
+  value,
+  empty,
+  searchLabel,
+  notes,
+}: KeyValuesProps): ReactElement {
   const [search, setSearch] = useState('')
   const rows = useMemo(() => flatten(value), [value])
   const needle = search.toLowerCase()
@@ -70,6 +77,9 @@ export function KeyValues({ title, value, empty, searchLabel }: KeyValuesProps):
                 </th>
                 <td className={`mono ${typeof row.value === 'number' ? 'value-number' : ''}`}>
                   {formatValue(row.value)}
+                  {notes?.has(row.path) && (
+                    <span className="value-note">{notes.get(row.path)}</span>
+                  )}
                 </td>
               </tr>
             ))}

@@ -1,4 +1,5 @@
-// All charts of a page share one crosshair, by x value: panels have different widths and ranges.
+// All charts of a page that have the same axis share one crosshair, by x value: panels have different
+// widths and ranges.
 // A click pins it: the pin stays where it is while the pointer goes on.
 
 export interface Cursor {
@@ -45,5 +46,36 @@ export class Crosshair {
   #tell(cursor: Cursor): void {
     this.#last = cursor
     for (const listener of this.#listeners) listener(cursor)
+  }
+}
+
+/** The crosshairs of a page, one for each axis; '' is the axis that all charts have by themselves. */
+export class Crosshairs {
+  #made = new Map<string, Crosshair>()
+  #listeners = new Set<(pinned: boolean) => void>()
+
+  of(axis: string): Crosshair {
+    const known = this.#made.get(axis)
+    if (known) return known
+    const made = new Crosshair()
+    made.watch(() => {
+      for (const listener of this.#listeners) listener(this.#pinned())
+    })
+    this.#made.set(axis, made)
+    return made
+  }
+
+  unpin(): void {
+    for (const crosshair of this.#made.values()) crosshair.unpin()
+  }
+
+  /** Tells whether one of them is pinned, whenever one of them changes. */
+  watch(listener: (pinned: boolean) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #pinned(): boolean {
+    return [...this.#made.values()].some((crosshair) => crosshair.now.pinned !== null)
   }
 }

@@ -15,11 +15,12 @@ import {
   timeSteps,
 } from './series'
 
-export type XKind = 'step' | 'time' | 'relative'
+export type XKind = 'step' | 'time' | 'relative' | 'metric'
 
 export interface PlotView {
   series: Series[]
   xKind: XKind
+  axis: string // the name of the metric that it is drawn over, else empty
   log: boolean
   smoothing: number
   zoom: Range | null
@@ -57,7 +58,9 @@ const NEAR_PX = 40
 const CLICK_PX = 4 // a press that moves further is a drag
 const AXIS_FONT = '11px system-ui, sans-serif'
 
-export function formatX(kind: XKind, value: number): string {
+/** `axis`: the metric of the kind 'metric'. */
+export function formatX(kind: XKind, value: number, axis = ''): string {
+  if (kind === 'metric') return `${axis} ${formatMetric(axis, value, 6)}`
   if (kind === 'time') return formatTime(value)
   if (kind === 'relative') return formatDuration(value)
   return formatNumber(value, 10)
@@ -279,7 +282,12 @@ export class Plot {
           size: 24,
           gap: 4,
           space: 70,
-          ...(this.#view.xKind === 'step' ? {} : { incrs: timeSteps }),
+          ...(this.#view.axis
+            ? { label: this.#view.axis, labelSize: 16, labelGap: 0, labelFont: AXIS_FONT }
+            : {}),
+          ...(this.#view.xKind === 'time' || this.#view.xKind === 'relative'
+            ? { incrs: timeSteps }
+            : {}),
           values: (_, ticks) => ticks.map((v) => this.#tick(v)),
         },
         {
@@ -318,6 +326,7 @@ export class Plot {
             }
       return new Intl.DateTimeFormat(document.documentElement.lang, options).format(value)
     }
+    if (this.#view.xKind === 'metric') return formatMetric(this.#view.axis, value, 4)
     return Number.isInteger(value) ? formatNumber(value, 6) : ''
   }
 

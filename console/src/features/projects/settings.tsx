@@ -1,29 +1,70 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, type ReactElement, useState } from 'react'
 import { ApiError, ask, client, type Project } from '../../api/client'
+import { useRunCount } from '../../api/queries'
 import { t } from '../../base/i18n'
 import { Button } from '../../widgets/button'
 import { Dialog } from '../../widgets/dialog'
 import { Field } from '../../widgets/field'
+import { useRested } from '../../widgets/hooks'
 
-/** Title, and after how much silence a run of the project counts as crashed. */
+const DAYS_MAX = 36_500
+const SILENT_MIN = 10
+const SILENT_MAX = 2_592_000
+const FIELDS = ['title', 'description', 'silent_s', 'retain_days']
+
+/** The runs that retention would delete: docs/deleting.md has the same words. */
+const oldRuns = (days: number): string =>
+  `ended < ${days}d ago and tags != keep and state not in (running, pending)`
+
+/** The rule, and what this number of days would delete now; asked when the writing rests. */
+function useRetained(project: Project, text: string): string {
+  const rested = useRested(text)
+  const days = Number(rested)
+  const asks = rested !== '' && Number.isInteger(days) && days >= 1 && days <= DAYS_MAX
+  const find = { filter: asks ? oldRuns(days) : '', search: '', state: '' }
+  const count = useRunCount(project.name, find, asks)
+  const rule = t('projects.retain_hint')
+  if (!asks || rested !== text || count.data === undefined) return rule
+  return `${rule} ${t('projects.retain_count', { n: count.data })}`
+}
+
+/** What is wrong, and in which field: "" for none of them alone. */
+interface Fault {
+  field: string
+  text: string
+}
+
+function faultOf(error: unknown): Fault {
+  if (!(error instanceof ApiError) || !error.message) {
+    return { field: '', text: t('error.unexpected') }
+  }
+  return { field: FIELDS.includes(error.field) ? error.field : '', text: error.message }
+}
+
+/** Title, description, after how much silence a run counts as crashed, how long runs are kept. */
 export function ProjectSettings(props: { project: Project; onClose: () => void }): ReactElement {
   const { project, onClose } = props
   const queries = useQueryClient()
   const [title, setTitle] = useState(project.title)
   const [description, setDescription] = useState(project.description)
   const [silent, setSilent] = useState(project.silent_is_default ? '' : String(project.silent_s))
-  const [failure, setFailure] = useState('')
+  const [days, setDays] = useState(project.retain_days > 0 ? String(project.retain_days) : '')
+  const [fault, setFault] = useState<Fault | null>(null)
+  const retained = useRetained(project, days)
+  const faultIn = (field: string): string | undefined =>
+    fault?.field === field ? fault.text : undefined
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
-    const body = { title, description, silent_s: Number(silent) || 0 }
+    const numbers = { silent_s: Number(silent) || 0, retain_days: Number(days) || 0 }
+    const body = { title, description, ...numbers }
     try {
       const params = { path: { project: project.name } }
       await ask(client.PATCH('/api/v1/projects/{project}', { params, body }))
       await queries.invalidateQueries({ queryKey: ['projects'] })
       onClose()
     } catch (error) {
-      setFailure(error instanceof ApiError && error.message ? error.message : t('error.unexpected'))
+      setFault(faultOf(error))
     }
   }
   return (
@@ -31,26 +72,43 @@ export function ProjectSettings(props: { project: Project; onClose: () => void }
       <form className="form" onSubmit={submit}>
         <Field
           label={t('projects.title_field')}
+          error={faultIn('title')}
           value={title}
           maxLength={200}
           onChange={(event) => setTitle(event.target.value)}
         />
         <Field
           label={t('projects.description')}
+          error={faultIn('description')}
           value={description}
           maxLength={10_000}
           onChange={(event) => setDescription(event.target.value)}
         />
         <Field
           label={t('projects.silent')}
-          hint={t('projects.silent_hint', { n: project.silent_s })}
-          error={failure || undefined}
+          hint={`${t('projects.silent_means')} ${t('projects.silent_hint', { n: project.silent_s })}`}
+          error={faultIn('silent_s')}
           type="number"
-          min={10}
-          max={2_592_000}
+          min={SILENT_MIN}
+          max={SILENT_MAX}
           value={silent}
           onChange={(event) => setSilent(event.target.value)}
         />
+        <Field
+          label={t('projects.retain')}
+          hint={retained}
+          error={faultIn('retain_days')}
+          type="number"
+          min={1}
+          max={DAYS_MAX}
+          value={days}
+          onChange={(event) => setDays(event.target.value)}
+        />
+        {fault?.field === '' && (
+          <p className="form-error" role="alert">
+            {fault.text}
+          </p>
+        )}
         <div className="dialog-actions">
           <Button onClick={onClose}>{t('common.cancel')}</Button>
           <Button kind="main" type="submit">

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import { ask, client, type RunDetail } from '../../api/client'
-import { useAlerts, useWriters } from '../../api/queries'
+import { useAlerts, useMetrics, useWriters } from '../../api/queries'
 import { formatBytes, formatInteger, formatMoney, formatTime } from '../../base/format'
 import { t } from '../../base/i18n'
 import { AlertList } from '../../widgets/alerts'
@@ -10,6 +10,7 @@ import { Button } from '../../widgets/button'
 import { endingText } from '../../widgets/ending'
 import { Card, Facts, KeyValues } from '../../widgets/facts'
 import { SearchField } from '../../widgets/field'
+import { figureText } from '../../widgets/figure'
 import { Diff } from './diff'
 
 type Loose = Record<string, unknown>
@@ -225,10 +226,29 @@ function Alerts({ run }: { run: RunDetail }): ReactElement | null {
   )
 }
 
+/** What the values of metrics with a definition are; not where the script set the summary itself. */
+function useSummaryNotes(run: RunDetail): ReadonlyMap<string, string> {
+  const defined = (run.definitions ?? []).length > 0
+  const metrics = useMetrics(defined ? [run.id] : [], 'metric')
+  return useMemo(() => {
+    const notes = new Map<string, string>()
+    const summary = run.summary as Loose
+    for (const metric of metrics.data ?? []) {
+      const { summary: figure, goal } = metric
+      if (figure === 'none' || (figure === 'last' && !goal)) continue
+      if (summary[metric.name] !== metric[figure]) continue
+      const step = figure === 'mean' ? null : (metric[`${figure}_step`] ?? null)
+      notes.set(metric.name, figureText({ figure, step, goal }))
+    }
+    return notes
+  }, [metrics.data, run.summary])
+}
+
 export function Overview({ run, currency }: { run: RunDetail; currency: string }): ReactElement {
   const code = run.code as Loose | null
   const machine = run.machine as Loose | null
   const packages = useMemo(() => packagesOf(code ?? {}), [code])
+  const notes = useSummaryNotes(run)
   return (
     <div className="overview">
       <div className="overview-column">
@@ -238,6 +258,7 @@ export function Overview({ run, currency }: { run: RunDetail; currency: string }
           value={run.summary}
           empty={t('run.summary_empty')}
           searchLabel={t('run.search_config')}
+          notes={notes}
         />
         <KeyValues
           title={t('run.config')}

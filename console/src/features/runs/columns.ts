@@ -1,6 +1,6 @@
 // The columns of the runs table. A column is a key as the server names it: "state", "config.lr",
 // "summary.loss", "metric.loss.min". Pure.
-import type { Run, RunColumn } from '../../api/client'
+import type { Run, RunColumn, RunFigure } from '../../api/client'
 
 export const GENERAL = [
   'state',
@@ -72,12 +72,19 @@ export const askedColumns = (columns: ColumnId[]): ColumnId[] =>
 export interface Row {
   run: Run
   values: Map<string, unknown>
+  figures: Map<string, RunFigure> // where a value comes from, as far as there is something to say
 }
 
 export function rowsOf(items: Run[], columns: string[]): Row[] {
   return items.map((run) => ({
     run,
     values: new Map(columns.map((column, i) => [column, run.values?.[i] ?? null])),
+    figures: new Map(
+      columns.flatMap((column, i) => {
+        const figure = run.figures?.[i]
+        return figure ? [[column, figure] as const] : []
+      }),
+    ),
   }))
 }
 
@@ -87,7 +94,18 @@ export function keyTitle(column: string): string {
   return name.replace(/"((?:[^"\\]|\\.)*)"/, (_, inner: string) => inner.replace(/\\(.)/g, '$1'))
 }
 
-export function columnWidth(column: ColumnId): number {
+/** Columns whose values say which figure they are: they need the room. */
+export function figuredColumns(rows: Row[]): ReadonlySet<string> {
+  const found = new Set<string>()
+  for (const { figures } of rows)
+    for (const [column, { figure, goal }] of figures)
+      if (goal || (figure !== null && figure !== 'last')) found.add(column)
+  return found
+}
+
+const FIGURE_PX = 48
+
+export function columnWidth(column: ColumnId, figured = false): number {
   switch (column) {
     case 'state':
     case 'created':
@@ -103,7 +121,10 @@ export function columnWidth(column: ColumnId): number {
     case 'tags':
       return 150
     default:
-      return Math.min(190, Math.max(92, (keyTitle(column).length + 1) * 7 + 26))
+      return (
+        Math.min(190, Math.max(92, (keyTitle(column).length + 1) * 7 + 26)) +
+        (figured ? FIGURE_PX : 0)
+      )
   }
 }
 

@@ -6,7 +6,8 @@ import { Button } from '../../widgets/button'
 import { Empty, Failure, Loading } from '../../widgets/empty'
 import { useShortcuts } from '../../widgets/hooks'
 import { useRows } from '../../widgets/rows'
-import type { ColumnId, Sort } from './columns'
+import { useBest } from './best'
+import { type ColumnId, figuredColumns, type Sort } from './columns'
 import { RunsTable } from './table'
 import { type RunsWindow, useRunsWindow } from './window'
 
@@ -26,9 +27,13 @@ export interface GridProps {
 }
 
 /** The rows of a window, with the keys that walk them. */
-export function RunsGrid(props: GridProps & { rows: RunsWindow }): ReactElement {
+export function RunsGrid(
+  props: GridProps & { rows: RunsWindow; question: RunsQuestion },
+): ReactElement {
   const { rows, selected, project } = props
   const [, navigate] = useLocation()
+  const best = useBest(project, props.question, rows)
+  const figured = useMemo(() => figuredColumns(rows.first), [rows.first])
   const current = useRows(rows.total, (at) => {
     const run = rows.rowAt(at)?.run
     if (run) navigate(`/p/${project}/r/${run.id}/overview`)
@@ -61,6 +66,8 @@ export function RunsGrid(props: GridProps & { rows: RunsWindow }): ReactElement 
       allSelected={top.length > 0 && top.every((id) => selected.has(id))}
       onSelectAll={(on) => props.onSelectMany(on ? top : [])}
       current={current}
+      best={best}
+      figured={figured}
     />
   )
 }

@@ -12,6 +12,7 @@ import type { Run } from '../../api/client'
 import { formatAgo, formatDuration, formatMoney, formatTime, formatValue } from '../../base/format'
 import { t } from '../../base/i18n'
 import { Cut } from '../../widgets/cut'
+import { FigureValue } from '../../widgets/figure'
 import { useSize } from '../../widgets/hooks'
 import { Icon } from '../../widgets/icon'
 import { StateBadge } from '../../widgets/state'
@@ -45,6 +46,8 @@ interface TableProps {
   onSort: (column: ColumnId | 'name') => void
   current: number
   currency: string
+  best: ReadonlyMap<string, number> // values of the best run, by column
+  figured: ReadonlySet<string> // columns that need room for what their values are
 }
 
 function endText(run: Run): string | undefined {
@@ -55,9 +58,10 @@ interface CellProps {
   row: RowData
   column: ColumnId
   currency: string
+  best: ReadonlyMap<string, number>
 }
 
-function Cell({ row, column, currency }: CellProps): ReactNode {
+function Cell({ row, column, currency, best }: CellProps): ReactNode {
   const { run } = row
   switch (column) {
     case 'state':
@@ -80,7 +84,10 @@ function Cell({ row, column, currency }: CellProps): ReactNode {
       ))
     default: {
       const value = row.values.get(column) ?? null
-      return value === null ? <span className="muted">–</span> : formatValue(value)
+      const figure = row.figures.get(column)
+      if (value === null) return <span className="muted">–</span>
+      if (!figure) return formatValue(value)
+      return <FigureValue value={value} figure={figure} best={value === best.get(column)} />
     }
   }
 }
@@ -198,7 +205,7 @@ function Row(props: TableProps & { row: RowData; index: number; template: string
           role="gridcell"
           aria-colindex={i + 2}
         >
-          <Cell row={row} column={column} currency={props.currency} />
+          <Cell row={row} column={column} currency={props.currency} best={props.best} />
         </div>
       ))}
     </div>
@@ -210,9 +217,9 @@ export function RunsTable(props: TableProps): ReactElement {
   const box = useRef<HTMLDivElement>(null)
   const size = useSize(box)
   const [top, setTop] = useState(0)
-  const widths = props.columns.map((column) => `minmax(${columnWidth(column)}px, 1fr)`)
-  const template = `${NAME_PX}px ${widths.join(' ')}`
-  const width = NAME_PX + props.columns.reduce((sum, column) => sum + columnWidth(column), 0)
+  const widths = props.columns.map((column) => columnWidth(column, props.figured.has(column)))
+  const template = `${NAME_PX}px ${widths.map((px) => `minmax(${px}px, 1fr)`).join(' ')}`
+  const width = NAME_PX + widths.reduce((sum, px) => sum + px, 0)
   const count = Math.min(props.total, ROWS_MAX)
   const first = Math.max(0, Math.floor(top / ROW_PX) - OVERSCAN)
   const last = Math.min(count, first + Math.ceil(size.height / ROW_PX) + 2 * OVERSCAN)

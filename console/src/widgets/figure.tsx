@@ -1,0 +1,41 @@
+import type { ReactElement } from 'react'
+import type { RunFigure } from '../api/client'
+import { formatValue } from '../base/format'
+import { t, tName } from '../base/i18n'
+import { Icon } from './icon'
+
+/** "least value, at step 120; less is better": what a value is; empty when there is nothing to say. */
+export function figureText({ figure, step, goal }: RunFigure): string {
+  const what = figure ? tName('figure', figure) : ''
+  const where = what && step !== null ? t('figure.at_step', { figure: what, n: step }) : what
+  const better = goal ? tName('goal', goal) : ''
+  return [where, better].filter(Boolean).join('; ')
+}
+
+/** A value with what it is: the figure in a word where it is not the last, the rest where one points. */
+export function FigureValue(props: {
+  value: unknown
+  figure: RunFigure
+  best: boolean
+}): ReactElement {
+  const { value, figure, best } = props
+  const text = figureText(figure)
+  const chosen = figure.figure !== null && figure.figure !== 'last'
+  return (
+    <span className="figure" title={best ? `${t('runs.best')}; ${text}` : text}>
+      {best && (
+        <span className="figure-best">
+          <Icon name="best" size={12} />
+          <span className="visually-hidden">{t('runs.best')}: </span>
+        </span>
+      )}
+      {chosen && (
+        <span className="figure-kind" aria-hidden="true">
+          {tName('figure_short', figure.figure ?? '')}
+        </span>
+      )}
+      {formatValue(value)}
+      {(chosen || figure.goal) && <span className="visually-hidden">, {text}</span>}
+    </span>
+  )
+}

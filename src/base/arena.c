@@ -138,3 +138,16 @@ void arena_release(struct arena *arena)
     arena_free_chain(arena->blocks);
     *arena = (struct arena){0};
 }
+
+void arena_adopt(struct arena *arena, struct arena *from)
+{
+    struct arena_block **oldest = &arena->blocks;
+
+    while (*oldest)
+        oldest = &(*oldest)->older;
+    *oldest = from->blocks;
+    if (arena->blocks == from->blocks)
+        arena->used_bytes = from->used_bytes;
+    arena->total_bytes += from->total_bytes;
+    *from = (struct arena){0};
+}

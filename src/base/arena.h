@@ -23,5 +23,7 @@ struct str arena_copy(struct arena *arena, struct str s); /* copy, also NUL-term
 char *arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 void arena_reset(struct arena *arena);   /* keeps one block */
 void arena_release(struct arena *arena); /* accepts a zeroed arena */
+/* What `from` holds lives as long as `arena` from now on; `from` is empty then. */
+void arena_adopt(struct arena *arena, struct arena *from);
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))

@@ -11,6 +11,15 @@ const char *notice_kind_name(enum notice_kind kind)
     return names[kind];
 }
 
+enum err_code cmd_answer_parts(struct cmd *cmd, const struct cmd_parts *parts, struct err *err)
+{
+    if (cmd->helpers && parts->count > 1)
+        return cmd->helpers->answer(cmd->helpers->ctx, parts, cmd, err);
+    for (size_t i = 0; i < parts->count; i++)
+        TRY(parts->answer(parts->ctx, i, cmd, err));
+    return OK;
+}
+
 void cmd_notice(struct cmd *cmd, enum notice_kind kind, project_id project, struct str project_name,
                 const struct id *id)
 {

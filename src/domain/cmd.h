@@ -58,12 +58,30 @@ struct notice {
     struct id id;
 };
 
+struct cmd;
+
+/* A query that can be answered in parts, on several threads: each part once, in any order, with a
+ * store that sees some moment since the query began. What a part leaves in its cmd's arena lives as
+ * long as the query's. */
+struct cmd_parts {
+    void *ctx;
+    size_t count;
+    enum err_code (*answer)(void *ctx, size_t part, struct cmd *cmd, struct err *err);
+};
+/* Threads that have nothing else to do. */
+struct cmd_helpers {
+    void *ctx;
+    enum err_code (*answer)(void *ctx, const struct cmd_parts *parts, struct cmd *cmd,
+                            struct err *err);
+};
+
 struct cmd {
     struct domain *domain;
     struct store *store;
     struct arena *arena;
-    time_ms now;     /* wall clock, for records */
-    int64_t mono_ms; /* for leases */
+    const struct cmd_helpers *helpers; /* NULL: there are none */
+    time_ms now;                       /* wall clock, for records */
+    int64_t mono_ms;                   /* for leases */
     const struct principal *who;
     const char *operation; /* for audit rows */
     struct str request_id;
@@ -73,6 +91,9 @@ struct cmd {
     run_id appended_run;
 };
 
+/* Answers all parts, with helpers where there are some. The first error ends it. */
+MUST_CHECK enum err_code cmd_answer_parts(struct cmd *cmd, const struct cmd_parts *parts,
+                                          struct err *err);
 /* Adds a notice unless the same one is there already. */
 void cmd_notice(struct cmd *cmd, enum notice_kind kind, project_id project, struct str project_name,
                 const struct id *id);

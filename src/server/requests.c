@@ -93,16 +93,16 @@ void server__answer(struct http_call *call, const struct err *err)
     mem_free(call);
 }
 
-static void enqueue(struct server *server, struct queue *queue, void *item, struct http_call *call)
+static void enqueue(struct queue *queue, struct http_call *call)
 {
+    struct work *work = MEM_NEW(struct work);
     struct err err;
 
-    if (queue_push(queue, item))
+    work->call = call;
+    if (queue_push(queue, work))
         return;
-    (void)server;
     (void)err_set(&err, ERR_UNAVAILABLE, "the server is too busy or is stopping");
-    if (item != call)
-        mem_free(item);
+    mem_free(work);
     server__answer(call, &err);
 }
 
@@ -110,7 +110,6 @@ void server__request(void *ctx, struct http_exchange *exchange)
 {
     struct server *server = ctx;
     struct http_call *call;
-    struct work *work;
     struct err err;
 
     if (!is_api(http_exchange_path(exchange)) && server__console(server, exchange))
@@ -123,11 +122,8 @@ void server__request(void *ctx, struct http_exchange *exchange)
         server__answer(call, &err);
         return;
     }
-    if (call->route->lane == HTTP_LANE_READ || call->route->prepare) {
-        enqueue(server, server->reads, call, call);
-        return;
-    }
-    work = MEM_NEW(struct work);
-    work->call = call;
-    enqueue(server, server->commands, work, call);
+    if (call->route->lane == HTTP_LANE_READ || call->route->prepare)
+        enqueue(server->reads, call);
+    else
+        enqueue(server->commands, call);
 }

@@ -296,16 +296,13 @@ enum err_code server_command(struct server *server,
 }
 
 /* Calls that still wait when the threads are gone. */
-static void drain(struct server *server)
+static void drain(struct queue *queue)
 {
+    struct work *work;
     struct err err;
-    void *item;
 
     (void)err_set(&err, ERR_UNAVAILABLE, "the server is stopping");
-    while (server->reads && (item = queue_pop(server->reads, 0)))
-        server__answer(item, &err);
-    while (server->commands && (item = queue_pop(server->commands, 0))) {
-        struct work *work = item;
+    while (queue && (work = queue_pop(queue, 0))) {
         if (work->call)
             server__answer(work->call, &err);
         mem_free(work);
@@ -337,7 +334,8 @@ void server_stop(struct server *server)
     struct err err;
 
     stop_threads(server);
-    drain(server);
+    drain(server->reads);
+    drain(server->commands);
     http_server_stop(&server->http, STOP_WAIT_MS);
     watchers_free(server->watchers);
     queue_free(server->commands);

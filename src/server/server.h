@@ -29,9 +29,12 @@ struct server_options {
     struct domain_config config;
 };
 
-/* What reaches the command thread. */
+struct offer;
+
+/* What reaches the command thread and the workers. */
 struct work {
     struct http_call *call;                                            /* an HTTP call, or */
+    struct offer *offer;                                               /* to help a worker, or */
     enum err_code (*run)(void *ctx, struct cmd *cmd, struct err *err); /* one of our own */
     void *ctx;
     struct latch *done; /* set after the commit; the waiter owns `work` */

@@ -20,6 +20,11 @@ void server__fatal(struct server *server);
 /* A thread's own connection for reading. False: the server is stopping. thread: any; may block */
 bool server__open_reader(struct server *server, struct store *store);
 void server__worker_run(void *server);
+/* For struct cmd_helpers: ctx is the server. thread: worker */
+MUST_CHECK enum err_code server__answer_parts(void *server, const struct cmd_parts *parts,
+                                              struct cmd *cmd, struct err *err);
+/* Takes an offer to help, if it still stands. thread: worker */
+void server__help(struct offer *offer, struct store *store);
 void server__command_run(void *server);
 struct ingest_worker {
     struct server *server;

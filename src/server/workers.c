@@ -8,7 +8,10 @@
 static enum err_code read_or_prepare(struct server *server, struct store *store,
                                      struct http_call *call, struct err *err)
 {
+    const struct cmd_helpers helpers = {server, server__answer_parts};
+
     server_cmd_init(server, &call->cmd, store, &call->arena);
+    call->cmd.helpers = &helpers;
     TRY(http_dispatch_admit(call, err));
     if (call->route->prepare)
         return call->route->prepare(call, err);
@@ -44,11 +47,12 @@ static void keep_session(struct server *server, const struct http_call *call)
     }
 }
 
-static void serve(struct server *server, struct store *store, struct http_call *call)
+/* Takes the work over. */
+static void serve(struct server *server, struct store *store, struct work *work)
 {
+    struct http_call *call = work->call;
     struct err err = {0};
     enum err_code code = store_begin_read(store, &err);
-    struct work *work;
 
     if (code == OK) {
         code = read_or_prepare(server, store, call, &err);
@@ -58,28 +62,30 @@ static void serve(struct server *server, struct store *store, struct http_call *
     }
     if (code == OK && call->session_stale)
         keep_session(server, call);
-    if (code != OK || !call->route->prepare) {
-        server__answer(call, code == OK ? NULL : &err);
-        return;
+    if (code == OK && call->route->prepare) {
+        if (queue_push(server->commands, work))
+            return;
+        code = err_set(&err, ERR_UNAVAILABLE, "the server is too busy or is stopping");
     }
-    work = MEM_NEW(struct work);
-    work->call = call;
-    if (!queue_push(server->commands, work)) {
-        mem_free(work);
-        (void)err_set(&err, ERR_UNAVAILABLE, "the server is too busy or is stopping");
-        server__answer(call, &err);
-    }
+    mem_free(work);
+    server__answer(call, code == OK ? NULL : &err);
 }
 
 void server__worker_run(void *ctx)
 {
     struct server *server = ctx;
     struct store store = {0};
-    struct http_call *call;
+    struct work *work;
 
     if (!server__open_reader(server, &store))
         return;
-    while ((call = queue_pop(server->reads, -1)))
-        serve(server, &store, call);
+    while ((work = queue_pop(server->reads, -1))) {
+        if (work->call) {
+            serve(server, &store, work);
+            continue;
+        }
+        server__help(work->offer, &store);
+        mem_free(work);
+    }
     store_close(&store);
 }

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -311,6 +312,38 @@ def test_a_run_without_news_is_left_out(server: Server) -> None:
     assert [series["run"] for series in answer["series"]] == [runs[1]]
     assert answer["versions"][0] == versions[0] and answer["versions"][1] > versions[1]
     assert len(ask(server, runs, ["loss"], since=[-1, -1])["series"]) == 2
+
+
+def test_many_runs_are_answered_in_the_order_they_were_asked_for(server: Server) -> None:
+    """A query over many runs is cut into parts that several threads answer."""
+    server.ok("PUT", "/api/v1/projects/demo", {})
+    server.ok("PUT", "/api/v1/projects/other", {})
+    runs = []
+    for i in range(60):
+        log = Log()
+        for step in range(40):
+            log.row(step, {"loss": i + step / 100, "acc": -i})
+        runs.append(make_run(server))
+        server.upload(runs[-1], log)
+    random.shuffle(runs)
+
+    def check() -> None:
+        answer = ask(server, runs, ["loss", "acc"], buckets=3)
+        got = [(s["run"], s["metric"]) for s in answer["series"]]
+        assert got == [(run, metric) for run in runs for metric in ("loss", "acc")]
+        acc = [s["last"][0] for s in answer["series"] if s["metric"] == "acc"]
+        loss = [s["first"][0] for s in answer["series"] if s["metric"] == "loss"]
+        assert [-a for a in acc] == loss
+        assert len(answer["versions"]) == 60 and min(answer["versions"]) > 0
+
+    with ThreadPoolExecutor(8) as pool:
+        for future in [pool.submit(check) for _ in range(40)]:
+            future.result()
+    stranger = make_id("r")
+    server.ok("PUT", f"/api/v1/projects/other/runs/{stranger}", {})
+    body = {"runs": [*runs[:30], stranger, *runs[30:]], "metrics": ["loss"]}
+    bad = server.call("POST", "/api/v1/projects/demo/metrics/query", body)
+    assert (bad.status, bad.json["field"]) == (404, "runs") and stranger in bad.json["message"]
 
 
 def test_the_top_of_the_pyramid_sums_up_a_million_points(server: Server, tmp_path: Path) -> None:

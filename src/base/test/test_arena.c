@@ -46,11 +46,34 @@ static void texts_and_huge_pieces_live_side_by_side(void **state)
     assert_int_equal(arena.total_bytes, 0);
 }
 
+static void what_is_adopted_lives_on(void **state)
+{
+    struct arena arena = {0}, other = {0}, empty = {0};
+
+    (void)state;
+    char *own = arena_text(&arena, STR("own"));
+    char *taken = arena_text(&other, STR("taken"));
+    size_t bytes = arena.total_bytes + other.total_bytes;
+    arena_adopt(&arena, &other);
+    arena_adopt(&arena, &empty);
+    assert_null(other.blocks);
+    assert_int_equal(arena.total_bytes, bytes);
+    assert_string_equal(arena_text(&arena, STR("more")), "more");
+    assert_string_equal(own, "own");
+    assert_string_equal(taken, "taken");
+    arena_adopt(&empty, &arena); /* by one that has nothing */
+    assert_string_equal(arena_text(&empty, STR("more")), "more");
+    assert_string_equal(own, "own");
+    arena_release(&empty);
+    arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_aligned_also_after_a_reset),
         cmocka_unit_test(texts_and_huge_pieces_live_side_by_side),
+        cmocka_unit_test(what_is_adopted_lives_on),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

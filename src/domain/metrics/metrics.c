@@ -7,10 +7,13 @@
 #include "domain/metrics/reading.h"
 #include "store/store_run.h"
 
+#define PARTS_MAX 16 /* that a query is cut into */
+
 /* A query while it is being answered. The metric of the x-axis, if there is one, is the last of
  * `metrics`. */
 struct answering {
     struct cmd *cmd;
+    project_id project;
     const struct metric_query *query;
     metric_id *metrics;
     size_t metric_count;
@@ -101,6 +104,14 @@ static size_t select_label(const struct answering *a, const struct run_reading *
     return count;
 }
 
+static enum err_code too_many_series(struct err *err)
+{
+    return err_set_field(
+        err, ERR_INVALID, "by",
+        "the query gives more than %d series: ask for fewer runs, metrics or no \"by\"",
+        METRIC_SERIES_MAX);
+}
+
 /* The series of one metric of a run, one a label. */
 static enum err_code add_series(struct answering *a, const struct run_reading *run, size_t m,
                                 bool is_hidden, struct err *err)
@@ -123,10 +134,7 @@ static enum err_code add_series(struct answering *a, const struct run_reading *r
         if (series.count == 0)
             continue;
         if (answer->series_count == METRIC_SERIES_MAX)
-            return err_set_field(err, ERR_INVALID, "by",
-                                 "the query gives more than %d series: ask for fewer runs, metrics "
-                                 "or no \"by\"",
-                                 METRIC_SERIES_MAX);
+            return too_many_series(err);
         answer->series[answer->series_count++] = series;
     }
     return OK;
@@ -145,7 +153,8 @@ static size_t series_most(const struct answering *a)
     return MIN(most * a->query->metric_count, (size_t)METRIC_SERIES_MAX);
 }
 
-static enum err_code answer_series(struct answering *a, struct err *err)
+/* Reads the series of the runs that are open. */
+static enum err_code read_runs(struct answering *a, struct err *err)
 {
     a->answer->series = arena_array(a->cmd->arena, series_most(a), sizeof *a->answer->series);
     for (size_t i = 0; i < a->run_count; i++)
@@ -217,7 +226,7 @@ static enum err_code find_metric(struct cmd *cmd, project_id project, struct str
     return OK;
 }
 
-static enum err_code find_metrics(struct answering *a, project_id project, struct err *err)
+static enum err_code find_metrics(struct answering *a, struct err *err)
 {
     const struct metric_query *q = a->query;
     bool crossed = q->axis == AXIS_METRIC;
@@ -225,20 +234,19 @@ static enum err_code find_metrics(struct answering *a, project_id project, struc
     a->metric_count = q->metric_count + crossed;
     a->metrics = arena_array(a->cmd->arena, a->metric_count, sizeof *a->metrics);
     for (size_t m = 0; m < a->metric_count; m++)
-        TRY(find_metric(a->cmd, project, m < q->metric_count ? q->metrics[m] : q->x_metric,
+        TRY(find_metric(a->cmd, a->project, m < q->metric_count ? q->metrics[m] : q->x_metric,
                         &a->metrics[m], err));
     return OK;
 }
 
-static enum err_code open_run(struct answering *a, project_id project, size_t index,
-                              struct err *err)
+static enum err_code open_run(struct answering *a, size_t index, struct err *err)
 {
     const struct metric_query *q = a->query;
     struct run_reading *reading = &a->runs[a->run_count];
     struct run run;
 
     TRY(store_run_get(a->cmd->store, &q->runs[index], a->cmd->arena, &run, err));
-    if (run.project.v != project.v)
+    if (run.project.v != a->project.v)
         return err_set_field(err, ERR_NOT_FOUND, "runs", "run %s is not in this project",
                              q->runs[index].text);
     struct reading_choice choice = {a->metrics, a->metric_count, SERIES_VISIBLE};
@@ -253,30 +261,74 @@ static enum err_code open_run(struct answering *a, project_id project, size_t in
     return OK;
 }
 
+/* Opens the query's runs from `from` to `to`. */
+static enum err_code open_runs(struct answering *a, size_t from, size_t to, struct err *err)
+{
+    a->runs = arena_array(a->cmd->arena, to - from, sizeof *a->runs);
+    if (a->query->hidden)
+        a->hidden = arena_array(a->cmd->arena, to - from, sizeof *a->hidden);
+    for (size_t i = from; i < to; i++)
+        TRY(open_run(a, i, err));
+    return OK;
+}
+
+/* A query for series in parts: each takes some of the runs, from the first byte to the last. */
+struct parted {
+    const struct answering *all;
+    size_t parts;
+    struct metric_answer *answers; /* of each part */
+};
+
+static enum err_code answer_part(void *ctx, size_t part, struct cmd *cmd, struct err *err)
+{
+    CLEANUP(walker_release) struct walker *walker = walker_new(cmd);
+    struct parted *p = ctx;
+    struct answering a = *p->all;
+    size_t runs = a.query->run_count;
+
+    a.cmd = cmd;
+    a.walker = walker;
+    a.answer = &p->answers[part];
+    a.answer->versions = p->all->answer->versions; /* each writes its own */
+    TRY(open_runs(&a, part * runs / p->parts, (part + 1) * runs / p->parts, err));
+    return read_runs(&a, err);
+}
+
+static enum err_code answer_series(struct answering *a, struct err *err)
+{
+    struct parted p = {.all = a, .parts = MIN(a->query->run_count, (size_t)PARTS_MAX)};
+    size_t count = 0;
+
+    p.answers = arena_array(a->cmd->arena, p.parts, sizeof *p.answers);
+    TRY(cmd_answer_parts(a->cmd, &(struct cmd_parts){&p, p.parts, answer_part}, err));
+    for (size_t i = 0; i < p.parts; i++)
+        count += p.answers[i].series_count;
+    if (count > METRIC_SERIES_MAX)
+        return too_many_series(err);
+    a->answer->series = arena_array(a->cmd->arena, count, sizeof *a->answer->series);
+    for (size_t i = 0; i < p.parts; i++)
+        for (size_t j = 0; j < p.answers[i].series_count; j++)
+            a->answer->series[a->answer->series_count++] = p.answers[i].series[j];
+    return OK;
+}
+
 enum err_code metrics_query(struct cmd *cmd, project_id project, const struct metric_query *query,
                             struct metric_answer *ret_answer, struct err *err)
 {
-    CLEANUP(walker_release) struct walker *walker = walker_new(cmd);
+    CLEANUP(walker_release) struct walker *walker = NULL;
     struct metric_answer answer = {
         .versions = arena_array(cmd->arena, query->run_count, sizeof *answer.versions)};
-    struct answering a = {
-        .cmd = cmd,
-        .query = query,
-        .walker = walker,
-        .runs = arena_array(cmd->arena, query->run_count, sizeof *a.runs),
-        .answer = &answer,
-    };
+    struct answering a = {.cmd = cmd, .project = project, .query = query, .answer = &answer};
 
-    if (query->hidden)
-        a.hidden = arena_array(cmd->arena, query->run_count, sizeof *a.hidden);
     ENSURE(query->buckets >= 1 && query->buckets <= METRIC_BUCKETS_MAX);
-    TRY(find_metrics(&a, project, err));
-    for (size_t i = 0; i < query->run_count; i++)
-        TRY(open_run(&a, project, i, err));
-    if (query->group_by.len)
+    TRY(find_metrics(&a, err));
+    if (query->group_by.len) {
+        a.walker = walker = walker_new(cmd);
+        TRY(open_runs(&a, 0, query->run_count, err));
         TRY(answer_groups(&a, err));
-    else
+    } else {
         TRY(answer_series(&a, err));
+    }
     *ret_answer = answer;
     return OK;
 }

@@ -135,7 +135,9 @@ enum err_code server_open(struct server *server, const struct server_options *op
         options->blobs_dir ? mem_copy_text(options->blobs_dir) : path_in(server, "blobs");
     TRY(blob_fs_new(server->blobs_dir, &server->blobs, err));
     server->domain.blobs = blob_fs_port(server->blobs);
-    return store_open(&server->write_store, server->db_path, true, err);
+    TRY(store_open(&server->write_store, server->db_path, true, err));
+    /* SQLite flushes the folder after it has made its log, and does not mind when that fails. */
+    return file_sync_dir(options->data_dir, err);
 }
 
 static enum err_code start_threads(struct server *server, struct err *err)

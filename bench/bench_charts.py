@@ -62,6 +62,7 @@ def names(server: Server) -> list[Figure]:
             at, {f"layer.{i // 100}/block/weight_{i % 100}": 1.0 for i in range(at, at + 10_000)}
         )
     server.upload(run, log)
+    server.wait_facts()
 
     def ms(query: str) -> float:
         waits = []

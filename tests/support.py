@@ -156,6 +156,11 @@ class Server:
 
         wait_for("compaction", compacted)
 
+    def wait_facts(self) -> None:
+        """Until the facts of metrics are those of all that was applied: many come piece by piece."""
+        pending = "SELECT count(*) FROM run WHERE facts_stale <> 0"
+        wait_for("the facts", lambda: self.sql(pending) == "0")
+
     def change(self, statement: str) -> None:
         """Changes the database behind the back of a server that is stopped."""
         assert not self.process

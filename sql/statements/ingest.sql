@@ -149,6 +149,13 @@ ORDER BY n.local_id LIMIT :limit;
 -- name: run_metric_delete
 DELETE FROM run_metric WHERE run_id = :run_id AND metric_id = :metric_id;
 
+-- name: run_metric_update
+UPDATE run_metric SET point_count = :point_count, finite_count = :finite_count,
+    last_bits = :last_bits, first_bits = :first_bits, min_bits = :min_bits, max_bits = :max_bits,
+    sum_bits = :sum_bits, last_step = :last_step, first_step = :first_step, min_step = :min_step,
+    max_step = :max_step, last_at_ms = :last_at_ms, first_at_ms = :first_at_ms
+WHERE run_id = :run_id AND metric_id = :metric_id;
+
 -- name: run_metric_set
 INSERT INTO run_metric (run_id, metric_id, name, kind,
     point_count, finite_count, last_bits, first_bits, min_bits, max_bits, sum_bits, last_step,

@@ -72,7 +72,14 @@ ORDER BY d.depth, d.id LIMIT :limit;
 UPDATE run SET facts_cut = :cut, facts_stale = 1 WHERE id = :id;
 
 -- name: run_facts_stale_list
-SELECT id FROM run WHERE facts_stale = 1 ORDER BY id LIMIT :limit;
+SELECT id FROM run WHERE facts_stale IN (1, 2) ORDER BY id LIMIT :limit;
+
+-- name: run_facts_state
+-- one row
+SELECT facts_stale FROM run WHERE id = :id;
+
+-- name: run_facts_turn
+UPDATE run SET facts_stale = :state WHERE id = :id AND facts_stale = :expected;
 
 -- name: run_console_set
 UPDATE run SET console_bytes = :console_bytes, console_final = :console_final WHERE id = :id;

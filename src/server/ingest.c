@@ -43,15 +43,29 @@ static enum err_code compact_one(struct server *server, struct store *store,
 }
 
 struct applying {
-    writer_id writer;
-    const struct ingest_batch *batch;
+    struct ingest_work work;
+    struct arena *arena;
 };
+
+static enum err_code apply_names(void *ctx, struct cmd *cmd, struct err *err)
+{
+    struct applying *a = ctx;
+
+    return ingest_apply_names(cmd, &a->work, err);
+}
 
 static enum err_code apply(void *ctx, struct cmd *cmd, struct err *err)
 {
     struct applying *a = ctx;
 
-    return ingest_apply(cmd, a->writer, a->batch, err);
+    return ingest_apply(cmd, &a->work, a->arena, err);
+}
+
+static enum err_code apply_facts(void *ctx, struct cmd *cmd, struct err *err)
+{
+    struct applying *a = ctx;
+
+    return ingest_apply_facts(cmd, &a->work, err);
 }
 
 /* Applies one blob, or makes room for it. *ret_more: there may be another. */
@@ -60,7 +74,8 @@ static enum err_code apply_next(struct server *server, struct store *store, writ
 {
     CLEANUP(arena_release) struct arena arena = {0};
     CLEANUP(ingest_batch_release) struct ingest_batch batch = {0};
-    struct applying applying = {id, &batch};
+    struct applying applying = {.work = {.writer = id, .batch = &batch}, .arena = &arena};
+    struct ingest_work *work = &applying.work;
     struct log_blob blob;
     struct writer writer;
 
@@ -73,7 +88,12 @@ static enum err_code apply_next(struct server *server, struct store *store, writ
         return compact_one(server, store, &writer, err);
     TRY(store_log_blob_next(store, id, writer.applied_offset, &arena, &blob, err));
     ingest_decode(blob.data, blob.start_offset, &arena, &batch);
-    return server_command(server, apply, &applying, err);
+    while (batch.name_count > INGEST_NAMES_MAX)
+        TRY(server_command(server, apply_names, &applying, err));
+    TRY(server_command(server, apply, &applying, err));
+    while (work->entries_done < work->entry_count)
+        TRY(server_command(server, apply_facts, &applying, err));
+    return OK;
 }
 
 static void apply_all(struct server *server, struct store *store, writer_id id)

@@ -159,21 +159,28 @@ enum err_code store_run_metric_delete(struct store *store, run_id run, metric_id
                    ARGS(ARG_I64("run_id", run.v), ARG_I64("metric_id", metric.v)), NULL, err);
 }
 
+/* An update of one row comes first: SQLite keeps no journal of its own for that, and what it keeps
+ * for the other grows with all that the transaction has changed. */
 enum err_code store_run_metric_set(struct store *store, run_id run, const struct metric_facts *f,
                                    struct err *err)
 {
-    return db__run(store->db, SQL_RUN_METRIC_SET,
-                   ARGS(ARG_I64("run_id", run.v), ARG_I64("metric_id", f->id.v),
-                        ARG_I64("point_count", f->count), ARG_I64("finite_count", f->finite_count),
-                        ARG_I64("last_bits", float_to_bits(f->last)),
-                        ARG_I64("first_bits", float_to_bits(f->first)),
-                        ARG_I64("min_bits", float_to_bits(f->min)),
-                        ARG_I64("max_bits", float_to_bits(f->max)),
-                        ARG_I64("sum_bits", float_to_bits(f->sum)),
-                        ARG_I64("last_step", f->last_step), ARG_I64("first_step", f->first_step),
-                        ARG_I64("min_step", f->min_step), ARG_I64("max_step", f->max_step),
-                        ARG_I64("last_at_ms", f->last_at), ARG_I64("first_at_ms", f->first_at)),
-                   NULL, err);
+    static const enum sql_id statements[] = {SQL_RUN_METRIC_UPDATE, SQL_RUN_METRIC_SET};
+    int64_t changes = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(statements) && changes == 0; i++)
+        TRY(db__run(store->db, statements[i],
+                    ARGS(ARG_I64("run_id", run.v), ARG_I64("metric_id", f->id.v),
+                         ARG_I64("point_count", f->count), ARG_I64("finite_count", f->finite_count),
+                         ARG_I64("last_bits", float_to_bits(f->last)),
+                         ARG_I64("first_bits", float_to_bits(f->first)),
+                         ARG_I64("min_bits", float_to_bits(f->min)),
+                         ARG_I64("max_bits", float_to_bits(f->max)),
+                         ARG_I64("sum_bits", float_to_bits(f->sum)),
+                         ARG_I64("last_step", f->last_step), ARG_I64("first_step", f->first_step),
+                         ARG_I64("min_step", f->min_step), ARG_I64("max_step", f->max_step),
+                         ARG_I64("last_at_ms", f->last_at), ARG_I64("first_at_ms", f->first_at)),
+                    &changes, err));
+    return OK;
 }
 
 /* '%part%' for LIKE; "" for none. */

@@ -142,6 +142,28 @@ enum err_code store_run_facts_stale(struct store *store, run_id run, bool stale,
                    ARGS(ARG_I64("id", run.v), ARG_BOOL("stale", stale)), NULL, err);
 }
 
+enum err_code store_run_facts_state(struct store *store, run_id run, enum run_facts *ret_state,
+                                    struct err *err)
+{
+    int64_t state;
+
+    TRY(db__number(store->db, SQL_RUN_FACTS_STATE, ARGS(ARG_I64("id", run.v)), &state, err));
+    *ret_state = (enum run_facts)state;
+    return OK;
+}
+
+enum err_code store_run_facts_turn(struct store *store, run_id run, enum run_facts expected,
+                                   enum run_facts state, bool *ret_turned, struct err *err)
+{
+    int64_t changes = 0;
+
+    TRY(db__run(store->db, SQL_RUN_FACTS_TURN,
+                ARGS(ARG_I64("id", run.v), ARG_I64("expected", expected), ARG_I64("state", state)),
+                &changes, err));
+    *ret_turned = changes != 0;
+    return OK;
+}
+
 enum err_code store_run_facts_cut(struct store *store, run_id run, bool cut, struct err *err)
 {
     return db__run(store->db, SQL_RUN_FACTS_CUT, ARGS(ARG_I64("id", run.v), ARG_BOOL("cut", cut)),

@@ -33,6 +33,16 @@ MUST_CHECK enum err_code store_run_facts_cut(struct store *store, run_id run, bo
 /* The same for all runs that inherit steps above `above_step` from `parent`. */
 MUST_CHECK enum err_code store_run_facts_stale_below(struct store *store, const struct id *parent,
                                                      int64_t above_step, struct err *err);
+/* They are brought in piece by piece, each piece while they are coming still: whoever finds that
+ * they are stale, or another piece's work left undone, works them out anew. */
+enum run_facts { RUN_FACTS_RIGHT, RUN_FACTS_STALE, RUN_FACTS_COMING };
+MUST_CHECK enum err_code store_run_facts_state(struct store *store, run_id run,
+                                               enum run_facts *ret_state, struct err *err);
+/* *ret_turned: the state was `expected`. */
+MUST_CHECK enum err_code store_run_facts_turn(struct store *store, run_id run,
+                                              enum run_facts expected, enum run_facts state,
+                                              bool *ret_turned, struct err *err);
+/* Stale ones, and those that are coming. */
 MUST_CHECK enum err_code store_run_facts_stale_list(struct store *store, int limit, run_id *ret_ids,
                                                     size_t *ret_count, struct err *err);
 /* The runs that branch from `parent`, and those that branch from them, parents first; a run that is

@@ -305,6 +305,7 @@ def test_many_names_and_pages_of_them(server: Server, run: str) -> None:
     log = Log()
     log.row(0, {f"m/{n:04d}": float(n) for n in range(2500)})
     server.upload(run, log)
+    server.wait_facts()
     names: list[str] = []
     cursor = ""
     while True:

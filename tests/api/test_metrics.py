@@ -478,6 +478,7 @@ def test_a_hundred_thousand_names_are_found_by_prefix_part_and_expression(server
     log.name("cpu.percent", system=True)
     log.record(9, struct.pack("<qI", log.clock, 1) + struct.pack("<Id", len(names), 1.0))
     server.upload(run, log)
+    server.wait_facts()
     assert names_of(server, run, kind="metric") == sorted(names, key=str.encode)
     assert names_of(server, run, prefix="größ") == ["größe", "größer"]
     assert names_of(server, run, prefix="layer.7/") == sorted(

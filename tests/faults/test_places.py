@@ -54,10 +54,18 @@ def committed(server: Server, run: str, writer: str) -> int:
 class Workload:
     """One run in five posts, and a file. Remembers what was acknowledged."""
 
+    posts = POSTS
+
     def __init__(self) -> None:
         self.run = make_id("r")
         self.log = Log()
         self.cuts = [0]
+        self.fill()
+        self.acknowledged = 0  # posts
+        self.file_path = f"/api/v1/projects/demo/blobs/{hashlib.sha256(FILE).hexdigest()}"
+        self.file_stored = False
+
+    def fill(self) -> None:
         for post in range(POSTS):
             for row in range(ROWS):
                 step = post * ROWS + row
@@ -65,9 +73,6 @@ class Workload:
             if post == POSTS - 1:
                 self.log.end(exit_code=0)
             self.cuts.append(len(self.log.data))
-        self.acknowledged = 0  # posts
-        self.file_path = f"/api/v1/projects/demo/blobs/{hashlib.sha256(FILE).hexdigest()}"
-        self.file_stored = False
 
     def attempt(self, server: Server) -> None:
         """Does what is left; stops at the first thing that goes wrong."""
@@ -103,6 +108,40 @@ class Workload:
     def check_file(self, server: Server) -> None:
         answer = server.send("GET", self.file_path)
         assert answer.status == 200 and answer.body == FILE
+
+
+class Wide(Workload):
+    """A run of so many metrics that their facts are brought in piece by piece, in two posts."""
+
+    posts = 2
+    names = 1100
+
+    def fill(self) -> None:
+        for post in range(self.posts):
+            self.log.row(post, {f"m{n}": float(post * n) for n in range(self.names)})
+            if post == self.posts - 1:
+                self.log.end(exit_code=0)
+            self.cuts.append(len(self.log.data))
+
+    def facts(self, server: Server) -> list[dict[str, Any]]:
+        path, cursor, found = f"/api/v1/runs/{self.run}/metrics?limit=1000", "", []
+        while True:
+            page = server.ok("GET", path + cursor)
+            found += page["items"]
+            cursor = f"&cursor={page['next_cursor']}"
+            if not page["next_cursor"]:
+                return found
+
+    def check(self, server: Server, posts: int) -> None:
+        at = committed(server, self.run, self.log.writer)
+        assert at in self.cuts and at >= self.cuts[posts]
+        if not at:
+            return
+        wait_for("apply", lambda: server.applied(self.run, self.log.writer) == at)
+        server.wait_facts()
+        done = self.cuts.index(at)
+        found = {one["name"]: (one["count"], one["max"], one["min"]) for one in self.facts(server)}
+        assert found == {f"m{n}": (done, float((done - 1) * n), 0.0) for n in range(self.names)}
 
 
 @pytest.fixture(scope="module")
@@ -151,13 +190,13 @@ def put_down(server: Server) -> None:
     server.port = 0
 
 
-def round_of(empty: Server, folder: Path, **fault: Any) -> Round:
+def round_of(empty: Server, folder: Path, kind: type[Workload] = Workload, **fault: Any) -> Round:
     """One server with one fault. What was acknowledged is there after it, and the work can be done."""
     server = server_on(empty, folder)
     server.fault = Fault(server.data, **fault)
     number = fault.get("errno", 0)
     full = number == errno.ENOSPC
-    work = Workload()
+    work = kind()
     refused = False
     try:
         server.start()
@@ -174,7 +213,7 @@ def round_of(empty: Server, folder: Path, **fault: Any) -> Round:
         lift(server.counter)  # there is room again: the same server goes on
         work.check(server, work.acknowledged)
         work.attempt(server)
-        work.check(server, POSTS)
+        work.check(server, work.posts)
     put_down(server)
     server.fault = None
     server.start()
@@ -182,7 +221,7 @@ def round_of(empty: Server, folder: Path, **fault: Any) -> Round:
     if work.file_stored:
         work.check_file(server)
     work.attempt(server)
-    work.check(server, POSTS)
+    work.check(server, work.posts)
     work.check_file(server)
     assert server.ok("GET", f"/api/v1/runs/{work.run}")["state"] == "finished"
     assert server.stop() == 0
@@ -197,13 +236,20 @@ def tally(what: str, total: int, rounds: list[Round], calls: int = 0) -> None:
     report(f"server, {what}: {len(rounds)} of {of} tried, {happened} struck, {gone} stops")
 
 
-def try_places(what: str, empty: Server, tmp_path: Path, at_most: int, **fault: Any) -> list[Round]:
+def try_places(
+    what: str,
+    empty: Server,
+    tmp_path: Path,
+    at_most: int,
+    kind: type[Workload] = Workload,
+    **fault: Any,
+) -> list[Round]:
     """One round for each place, and one to count them."""
     ops = fault.get("ops", "write,sync,rename")
-    total = round_of(empty, tmp_path / "count", ops=ops).calls
+    total = round_of(empty, tmp_path / "count", kind, ops=ops).calls
 
     def trial(at: int) -> Round:
-        return round_of(empty, tmp_path / f"at-{at}", at=at, **fault)
+        return round_of(empty, tmp_path / f"at-{at}", kind, at=at, **fault)
 
     rounds = every(what, places(total, at_most), trial)
     tally(what, total, rounds)
@@ -217,20 +263,28 @@ def test_a_server_killed_at_any_write_keeps_what_it_acknowledged(
     assert all(one.gone for one in rounds if one.struck)
 
 
+def test_a_server_killed_among_the_facts_of_many_metrics_has_them_right(
+    empty: Server, tmp_path: Path
+) -> None:
+    what = "killed at a flush, many metrics"
+    rounds = try_places(what, empty, tmp_path, FEW, Wide, ops="sync")
+    assert all(one.gone for one in rounds if one.struck)
+
+
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "lasting"])
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
 def test_a_server_whose_disk_refuses_keeps_what_it_acknowledged(
     empty: Server, tmp_path: Path, number: int, lasting: bool
 ) -> None:
     what = f"{errno.errorcode[number]} from a write or rename, {'lasting' if lasting else 'once'}"
-    fault = {"ops": "write,rename", "errno": number, "lasting": lasting}
+    fault: dict[str, Any] = {"ops": "write,rename", "errno": number, "lasting": lasting}
     try_places(what, empty, tmp_path, FEW // 2, **fault)
 
 
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "lasting"])
 def test_a_flush_that_fails_stops_the_server(empty: Server, tmp_path: Path, lasting: bool) -> None:
     what = f"EIO from a flush, {'lasting' if lasting else 'once'}"
-    fault = {"ops": "sync", "errno": errno.EIO, "lasting": lasting}
+    fault: dict[str, Any] = {"ops": "sync", "errno": errno.EIO, "lasting": lasting}
     rounds = try_places(what, empty, tmp_path, FEW // 2, **fault)
     went_on = [one for one in rounds if one.struck and not one.gone and not one.refused]
     assert len(went_on) <= 1  # SQLite's flush of the folder, which the server has flushed before
@@ -245,7 +299,7 @@ def test_a_server_without_memory_dies_and_recovers(
     round_of(empty, tmp_path / "count", ops="alloc", stacks=stacks)
     found, calls = ways(stacks)
     what = f"no memory, {'lasting' if lasting else 'once'}"
-    fault = {"ops": "alloc", "errno": errno.ENOMEM, "lasting": lasting}
+    fault: dict[str, Any] = {"ops": "alloc", "errno": errno.ENOMEM, "lasting": lasting}
 
     def trial(way: str) -> Round:
         return round_of(empty, tmp_path / way, stack=way, **fault)

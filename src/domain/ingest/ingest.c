@@ -17,6 +17,8 @@
 #define RANK_MAX            10000000
 #define EPOCH_KEY_BYTES_MAX 200
 #define REDACTED_MAX        INT64_C(1000000)
+#define NAMES_A_WRITE       250
+#define FACTS_A_WRITE       250
 
 enum err_code ingest_check(struct ingest_post *post, struct err *err)
 {
@@ -263,16 +265,76 @@ static enum err_code apply_defined(struct cmd *cmd, const struct run *run, const
     return b->defined || has_new_parent ? define_fold_settle(cmd, run, err) : OK;
 }
 
-static enum err_code apply_metrics(struct cmd *cmd, const struct run *run, const struct writer *w,
-                                   const struct ingest_batch *b, bool counts, struct err *err)
+/* The first `count` names of a batch. */
+static enum err_code apply_names(struct cmd *cmd, const struct run *run, writer_id writer,
+                                 struct ingest_name *n, size_t count, struct err *err)
 {
-    for (const struct ingest_name *n = b->names; n; n = n->next) {
+    for (; n && count; n = n->next, count--) {
         struct writer_name name = {n->local_id, {0}, n->kind};
         TRY(store_metric_name_intern(cmd->store, run->project, n->kind, n->name, &name.metric,
                                      err));
-        TRY(store_writer_name_set(cmd->store, w->id, &name, err));
+        TRY(store_writer_name_set(cmd->store, writer, &name, err));
     }
-    return counts ? ingest__facts_apply(cmd, run->id, w->id, b, err) : OK;
+    return OK;
+}
+
+enum err_code ingest_apply_names(struct cmd *cmd, struct ingest_work *work, struct err *err)
+{
+    struct ingest_batch *b = work->batch;
+    struct ingest_name *next = b->names;
+    size_t count = MIN(b->name_count, (size_t)NAMES_A_WRITE);
+    struct writer w;
+    struct run run;
+
+    TRY(store_writer_by_id(cmd->store, work->writer, cmd->arena, &w, err));
+    TRY(store_run_by_id(cmd->store, w.run, cmd->arena, &run, err));
+    if (run.project_name.len == 0)
+        return err_set(err, ERR_NOT_FOUND, "run %s was deleted", run.public_id.text);
+    TRY(apply_names(cmd, &run, w.id, b->names, count, err));
+    for (size_t i = 0; i < count; i++)
+        next = next->next;
+    b->names = next;
+    b->name_count -= count;
+    return OK;
+}
+
+/* The facts of a batch, or, of many, what has to be known to bring them in later. */
+static enum err_code apply_facts(struct cmd *cmd, struct ingest_work *work, struct arena *arena,
+                                 struct err *err)
+{
+    bool turned;
+
+    work->entries = ingest__entries(work->batch, arena);
+    work->entries_done = 0;
+    if (work->batch->facts_count <= INGEST_FACTS_MAX)
+        return ingest__facts_apply(cmd, work, 0, work->batch->facts_count, err);
+    TRY(store_run_facts_turn(cmd->store, work->run, RUN_FACTS_RIGHT, RUN_FACTS_COMING, &turned,
+                             err));
+    if (turned)
+        work->entry_count = work->batch->facts_count;
+    else /* they will be worked out anew in any case */
+        TRY(store_run_facts_stale(cmd->store, work->run, true, err));
+    return OK;
+}
+
+enum err_code ingest_apply_facts(struct cmd *cmd, struct ingest_work *work, struct err *err)
+{
+    size_t count = MIN(work->entry_count - work->entries_done, (size_t)FACTS_A_WRITE);
+    enum run_facts state;
+    struct run run;
+    bool turned;
+
+    TRY(store_run_facts_state(cmd->store, work->run, &state, err));
+    if (state != RUN_FACTS_COMING)
+        return err_set(err, ERR_CONFLICT, "the facts are worked out anew");
+    TRY(ingest__facts_apply(cmd, work, work->entries_done, count, err));
+    if (work->entries_done + count == work->entry_count) {
+        TRY(store_run_facts_turn(cmd->store, work->run, state, RUN_FACTS_RIGHT, &turned, err));
+        TRY(store_run_by_id(cmd->store, work->run, cmd->arena, &run, err));
+        cmd_notice(cmd, NOTICE_METRICS, run.project, run.project_name, &run.public_id);
+    }
+    work->entries_done += count;
+    return OK;
 }
 
 /* Whether this batch may have changed which points of the run count. */
@@ -357,15 +419,16 @@ static enum err_code apply_life(struct cmd *cmd, struct run *run, const struct w
     return runs_happen(cmd, run, &event, err);
 }
 
-enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_batch *b,
+enum err_code ingest_apply(struct cmd *cmd, struct ingest_work *work, struct arena *arena,
                            struct err *err)
 {
+    const struct ingest_batch *b = work->batch;
     bool had_step, was_branch, has_new_parent, counts = true;
     struct writer w;
     struct id parent;
     struct run run;
 
-    TRY(store_writer_by_id(cmd->store, id, cmd->arena, &w, err));
+    TRY(store_writer_by_id(cmd->store, work->writer, cmd->arena, &w, err));
     if (w.applied_offset != b->from)
         return err_set(err, ERR_CONFLICT, "the log was applied meanwhile");
     TRY(store_run_by_id(cmd->store, w.run, cmd->arena, &run, err));
@@ -380,7 +443,10 @@ enum err_code ingest_apply(struct cmd *cmd, writer_id id, const struct ingest_ba
     TRY(apply_defined(cmd, &run, &w, b, has_new_parent, err));
     TRY(apply_cuts(cmd, &run, &w, b, !had_step && w.first_step != STEP_NONE, &counts, err));
     TRY(apply_branches(cmd, &run, was_branch, b, err));
-    TRY(apply_metrics(cmd, &run, &w, b, counts, err));
+    TRY(apply_names(cmd, &run, w.id, b->names, b->name_count, err));
+    work->run = run.id;
+    if (counts)
+        TRY(apply_facts(cmd, work, arena, err));
     TRY(apply_rest(cmd, &run, &w, b, err));
     TRY(apply_life(cmd, &run, &w, b, err));
     if (b->points)

@@ -26,9 +26,34 @@ MUST_CHECK enum err_code ingest_check(struct ingest_post *post, struct err *err)
 MUST_CHECK enum err_code ingest_commit(struct cmd *cmd, const struct run *run, const struct id *id,
                                        const struct ingest_post *post, struct writer *ret_writer,
                                        struct err *err);
-/* Writes what was decoded. ERR_CONFLICT: somebody else did. thread: command */
-MUST_CHECK enum err_code ingest_apply(struct cmd *cmd, writer_id writer,
-                                      const struct ingest_batch *batch, struct err *err);
+/* A run of many metrics would hold up everybody else if all of them were written at once. So a
+ * batch with more than INGEST_NAMES_MAX names gives them away piece by piece before it is applied
+ * (names without points hurt nobody), and one with facts of more than INGEST_FACTS_MAX metrics
+ * keeps them back: the run is marked until the pieces after it have brought them in. Where that is
+ * cut short, or something else happens to the run meanwhile, the facts are worked out anew from the
+ * points. */
+#define INGEST_NAMES_MAX 500
+#define INGEST_FACTS_MAX 1000
+
+struct ingest_work {
+    writer_id writer;
+    run_id run; /* set by ingest_apply */
+    struct ingest_batch *batch;
+    struct ingest_entry *entries; /* facts that are still to come; set by ingest_apply */
+    size_t entry_count, entries_done;
+};
+
+/* The next names of a batch that has too many; again while batch->name_count is too large.
+ * thread: command */
+MUST_CHECK enum err_code ingest_apply_names(struct cmd *cmd, struct ingest_work *work,
+                                            struct err *err);
+/* Writes what was decoded. Sets work->entries, in `arena`, where facts are to come in pieces.
+ * ERR_CONFLICT: somebody else did. thread: command */
+MUST_CHECK enum err_code ingest_apply(struct cmd *cmd, struct ingest_work *work,
+                                      struct arena *arena, struct err *err);
+/* The next facts; again while entries_done is less than entry_count. thread: command */
+MUST_CHECK enum err_code ingest_apply_facts(struct cmd *cmd, struct ingest_work *work,
+                                            struct err *err);
 /* How far each log of a run has come, in the order in which their points count. */
 MUST_CHECK enum err_code ingest_writers(struct cmd *cmd, run_id run, struct writer **ret_writers,
                                         size_t *ret_count, struct err *err);

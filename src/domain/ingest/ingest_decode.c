@@ -59,6 +59,7 @@ static bool take_names(struct decoding *d, const struct runlog_record *record)
         else
             d->batch->names = n;
         d->batch->names_last = n;
+        d->batch->name_count++;
     }
     return good;
 }
@@ -82,6 +83,7 @@ static struct ingest_facts *facts_of(struct decoding *d, uint32_t id)
         f->local_id = id;
         f->next = d->batch->facts;
         d->batch->facts = f;
+        d->batch->facts_count++;
         d->by_local[id] = f;
     }
     return d->by_local[id];

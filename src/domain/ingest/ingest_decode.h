@@ -55,6 +55,7 @@ struct ingest_batch {
     bool tags_join;                 /* the tags of a start record are added to those the run has */
     struct ingest_name *names, *names_last;
     struct ingest_facts *facts;
+    size_t name_count, facts_count;
     struct ingest_file *files;
     struct ingest_record *records;
     struct str *console; /* pieces in order */

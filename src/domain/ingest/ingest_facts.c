@@ -11,7 +11,7 @@
 #define GAP_MAX 8    /* names that nobody asked for, read along */
 #define ASK_MAX 4096 /* names at a time */
 
-struct entry {
+struct ingest_entry {
     uint32_t local_id;
     const struct metric_facts *more;
     struct metric_facts have; /* id 0: nobody named this number */
@@ -19,35 +19,29 @@ struct entry {
 
 static int by_local(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct ingest_entry *x = a, *y = b;
     return (x->local_id > y->local_id) - (x->local_id < y->local_id);
 }
 
 static int by_metric(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct ingest_entry *x = a, *y = b;
     return (x->have.id.v > y->have.id.v) - (x->have.id.v < y->have.id.v);
 }
 
-static struct entry *entries_of(struct cmd *cmd, const struct ingest_batch *batch,
-                                size_t *ret_count)
+struct ingest_entry *ingest__entries(const struct ingest_batch *batch, struct arena *arena)
 {
-    struct entry *entries;
+    struct ingest_entry *entries = arena_array(arena, batch->facts_count, sizeof *entries);
     size_t count = 0;
 
     for (const struct ingest_facts *f = batch->facts; f; f = f->next)
-        count++;
-    entries = arena_array(cmd->arena, count, sizeof *entries);
-    count = 0;
-    for (const struct ingest_facts *f = batch->facts; f; f = f->next)
-        entries[count++] = (struct entry){.local_id = f->local_id, .more = &f->facts};
+        entries[count++] = (struct ingest_entry){.local_id = f->local_id, .more = &f->facts};
     qsort(entries, count, sizeof *entries, by_local);
-    *ret_count = count;
     return entries;
 }
 
 /* How many entries, from the first, are asked for together. */
-static size_t part_of(const struct entry *entries, size_t count)
+static size_t part_of(const struct ingest_entry *entries, size_t count)
 {
     size_t part = 1;
 
@@ -57,8 +51,8 @@ static size_t part_of(const struct entry *entries, size_t count)
     return part;
 }
 
-static enum err_code read_part(struct cmd *cmd, run_id run, writer_id writer, struct entry *entries,
-                               size_t count, struct err *err)
+static enum err_code read_part(struct cmd *cmd, run_id run, writer_id writer,
+                               struct ingest_entry *entries, size_t count, struct err *err)
 {
     struct writer_facts_range range = {run, writer, entries[0].local_id,
                                        entries[count - 1].local_id};
@@ -75,15 +69,17 @@ static enum err_code read_part(struct cmd *cmd, run_id run, writer_id writer, st
     return OK;
 }
 
-enum err_code ingest__facts_apply(struct cmd *cmd, run_id run, writer_id writer,
-                                  const struct ingest_batch *batch, struct err *err)
+enum err_code ingest__facts_apply(struct cmd *cmd, const struct ingest_work *work, size_t from,
+                                  size_t count, struct err *err)
 {
-    size_t count = 0, part;
-    struct entry *entries = entries_of(cmd, batch, &count);
+    struct ingest_entry *entries = arena_array(cmd->arena, count, sizeof *entries);
+    size_t part;
 
+    /* A copy: a piece that has to be done again begins with what it began with. */
+    memcpy(entries, work->entries + from, count * sizeof *entries);
     for (size_t at = 0; at < count; at += part) {
         part = part_of(entries + at, count - at);
-        TRY(read_part(cmd, run, writer, entries + at, part, err));
+        TRY(read_part(cmd, work->run, work->writer, entries + at, part, err));
     }
     qsort(entries, count, sizeof *entries, by_metric); /* a name may have two numbers */
     for (size_t at = 0; at < count; at += part) {
@@ -91,7 +87,7 @@ enum err_code ingest__facts_apply(struct cmd *cmd, run_id run, writer_id writer,
         for (part = 0; at + part < count && entries[at + part].have.id.v == have.id.v; part++)
             metric_facts_join(&have, entries[at + part].more);
         if (have.id.v) /* else rows that use a number nobody named */
-            TRY(store_run_metric_set(cmd->store, run, &have, err));
+            TRY(store_run_metric_set(cmd->store, work->run, &have, err));
     }
     return OK;
 }

@@ -142,6 +142,8 @@ enum err_code metrics_refresh_write(struct cmd *cmd, struct refresh_plan *plan, 
     TRY(version_of(cmd, &run, &writers, &count, &version, err));
     if (version != plan->version)
         return err_set(err, ERR_CONFLICT, "the logs of run %s went on", run.public_id.text);
+    if (plan->done == 0) /* also where pieces of them are coming, whose turn is over with this */
+        TRY(store_run_facts_stale(cmd->store, plan->run, true, err));
     for (; plan->done < end; plan->done++) {
         const struct metric_facts *f = &plan->facts[plan->done];
         if (f->count)

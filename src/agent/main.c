@@ -275,6 +275,7 @@ int main(int argc, char **argv)
     int64_t lock_fd = -1;
 
     (void)signal(SIGPIPE, SIG_IGN);
+    json_setup();
     if (argc == 4 && strcmp(argv[1], "attempt") == 0 && str_to_i64(str_from(argv[3]), &lock_fd) &&
         lock_fd > 2 && lock_fd < INT_MAX)
         return attempt_supervise(argv[2], (int)lock_fd);

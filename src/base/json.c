@@ -2,6 +2,8 @@
  * levels deep, and its message for bad UTF-8 has no offset. */
 #include "base/json.h"
 
+#include "base/mem.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -34,6 +36,11 @@ size_t json_depth(struct str text)
         }
     }
     return deepest;
+}
+
+void json_setup(void)
+{
+    json_set_alloc_funcs(mem_alloc, mem_free);
 }
 
 enum err_code json_parse(struct str text, size_t bytes_max, json_t **ret_value, struct err *err)

@@ -14,6 +14,9 @@
 
 #define JSON_DEPTH_MAX 64
 
+/* To be called by a program before anything else of JSON: a value that finds no memory ends the
+ * program, as everywhere, where the library would return a document without it. thread: main */
+void json_setup(void);
 /* ERR_BAD_JSON (with line and column), ERR_BAD_UTF8, ERR_TOO_LARGE. The caller owns *ret_value
  * (json_decref). `bytes_max` is checked before parsing. */
 MUST_CHECK enum err_code json_parse(struct str text, size_t bytes_max, json_t **ret_value,

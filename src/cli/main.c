@@ -61,6 +61,7 @@ int main(int argc, char **argv)
     int code;
 
     (void)signal(SIGPIPE, SIG_DFL);
+    json_setup();
     code = run(&cli, argc - 1, (const char **)argv + 1);
     http_client_free(cli.client);
     arena_release(&cli.arena);

@@ -328,6 +328,7 @@ int main(int argc, char **argv)
     bool help = false;
     struct err err = {0};
 
+    json_setup();
     if (argc > 1 &&
         (str_eq_c(str_from(argv[1]), "version") || str_eq_c(str_from(argv[1]), "--version"))) {
         printf("euvyrad %s\n", EUVYRA_VERSION);

@@ -4,19 +4,23 @@
  *     FAULT_DIR      files below this folder count, others are left alone
  *     FAULT_OPS      which calls count: some of "write,sync,rename,alloc", or "send": what
  *                    goes out over sockets by send(2); where that fails, the socket is cut
- *     FAULT_COUNTER  a file of three numbers of 8 bytes, shared: how many such calls there were so
- *                    far; whether it is over, so that nothing happens any more; how often it
- * happened FAULT_AT       the call that it happens at, from 1; absent: never FAULT_STACKS   a file
- * that receives the way to every call: 8 bytes, a hash of who called whom FAULT_STACK    the way to
- * the call that it happens at, the first time; in place of FAULT_AT FAULT_ERRNO    what that call
- * fails with; absent: the program is killed instead, half of a write done FAULT_LASTING  1: all
- * later calls fail too FAULT_RECORD   a file that receives every write, flush, rename and answer,
- * as struct entry FAULT_CLOCK    a file of 8 bytes, shared: milliseconds added to the wall clock
+ *     FAULT_COUNTER  a file of three numbers of 8 bytes, shared: how many such calls there
+ *                    were; whether it is over, and nothing happens any more; how often it did
+ *     FAULT_AT       the call that it happens at, from 1; absent: never
+ *     FAULT_STACKS   a file that receives the way to every call: 8 bytes, a hash of who called
+ *     FAULT_STACK    the way to the call that it happens at, the first time; for FAULT_AT
+ *     FAULT_ERRNO    what that call fails with; absent: the program is killed instead, half of
+ *                    a write done
+ *     FAULT_LASTING  1: all later calls fail too
+ *     FAULT_FROM     allocations count only where a library with this in its name asks
+ *     FAULT_RECORD   a file that receives every write, flush, rename and answer: struct entry
+ *     FAULT_CLOCK    a file of 8 bytes, shared: milliseconds added to the wall clock
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -56,6 +60,7 @@ static struct {
     _Atomic uint64_t calls, over, struck;
 } * counter;
 static _Atomic int64_t *clock_shift;
+static const char *fault_from;
 static uint64_t fault_at, fault_stack;
 static int fault_errno, record_fd = -1, stacks_fd = -1;
 static atomic_bool stack_seen;
@@ -95,6 +100,7 @@ __attribute__((constructor)) static void begin(void)
     clock_shift = shared("FAULT_CLOCK", 8);
     fault_at = at ? strtoull(at, NULL, 10) : 0;
     fault_stack = stack ? strtoull(stack, NULL, 16) : 0;
+    fault_from = getenv("FAULT_FROM");
     if (stack || stacks)
         (void)backtrace(frames, 1); /* it asks for memory the first time */
     if (stacks)
@@ -432,11 +438,19 @@ extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t count, size_t bytes);
 extern void *__libc_realloc(void *at, size_t bytes);
 
-static bool no_memory(void)
+static bool is_from(const void *caller)
+{
+    struct dl_find_object found;
+
+    return !fault_from || (_dl_find_object((void *)(uintptr_t)caller, &found) == 0 &&
+                           strstr(found.dlfo_link_map->l_name, fault_from));
+}
+
+static bool no_memory(const void *caller)
 {
     bool fails;
 
-    if (inside || !(ops & OP_ALLOC))
+    if (inside || !ready || !(ops & OP_ALLOC) || !is_from(caller))
         return false;
     inside = true;
     fails = strikes(OP_ALLOC, -1, NULL, 0, -1);
@@ -448,15 +462,15 @@ static bool no_memory(void)
 
 void *malloc(size_t bytes)
 {
-    return no_memory() ? NULL : __libc_malloc(bytes);
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
 }
 
 void *calloc(size_t count, size_t bytes)
 {
-    return no_memory() ? NULL : __libc_calloc(count, bytes);
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
 }
 
 void *realloc(void *at, size_t bytes)
 {
-    return no_memory() ? NULL : __libc_realloc(at, bytes);
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_realloc(at, bytes);
 }

@@ -37,6 +37,7 @@ class Fault:
     lasting: bool = False
     record: Path | None = None
     stacks: Path | None = None
+    source: str = ""  # a library: its allocations alone
     clock: Path | None = None
 
     def environment(self, counter: Path) -> dict[str, str]:
@@ -54,6 +55,7 @@ class Fault:
             "FAULT_LASTING": int(self.lasting),
             "FAULT_RECORD": self.record,
             "FAULT_STACKS": self.stacks,
+            "FAULT_FROM": self.source,
             "FAULT_CLOCK": self.clock,
         }
         return env | {name: str(value) for name, value in optional.items() if value}

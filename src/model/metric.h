@@ -55,8 +55,9 @@ struct metric_point {
 };
 
 /* What is known of one metric of one run without reading its points: last is at the greatest step,
- * first at the lowest (of several the latest, and the earliest). min, max and sum skip NaN and
- * the infinities; min and max are NaN when there is no finite point. */
+ * first at the lowest (of several the latest, and the earliest; of those at one time the greatest
+ * value). min, max and sum skip NaN and the infinities; min and max are NaN when there is no finite
+ * point, and their steps are the lowest. */
 struct metric_facts {
     metric_id id;
     struct str name;

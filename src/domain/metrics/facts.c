@@ -1,98 +1,92 @@
-/* Joining facts. Where two points claim the same place (the same step and time), the greater value
- * wins, so that the answer is the same whoever came first. */
+/* Facts of points, whoever came first and however they were cut into posts: of two points at the
+ * same step and time the greater value wins (NaN above all), of two equal extremes the one at the
+ * lower step. */
 #include "domain/metrics/facts.h"
+
+#include "store/store_metric.h"
 
 #include <math.h>
 
-static bool before(int64_t step_a, time_ms at_a, int64_t step_b, time_ms at_b)
+/* Where a point is, and what it is worth there. */
+struct spot {
+    int64_t step;
+    time_ms at;
+    double value;
+};
+
+static bool is_later(struct spot a, struct spot b)
 {
-    return step_a != step_b ? step_a < step_b : at_a < at_b;
+    if (a.step != b.step)
+        return a.step > b.step;
+    return a.at != b.at ? a.at > b.at : float_to_bits(a.value) > float_to_bits(b.value);
 }
 
-static void join_last(struct metric_facts *f, const struct metric_facts *more)
+/* Of first points the earlier counts, but of two at one place again the greater value. */
+static bool is_earlier(struct spot a, struct spot b)
 {
-    bool same = f->last_step == more->last_step && f->last_at == more->last_at;
-
-    if (!(before(f->last_step, f->last_at, more->last_step, more->last_at) ||
-          (same && !(f->last >= more->last))))
-        return;
-    f->last = more->last;
-    f->last_step = more->last_step;
-    f->last_at = more->last_at;
+    if (a.step != b.step)
+        return a.step < b.step;
+    return a.at != b.at ? a.at < b.at : float_to_bits(a.value) > float_to_bits(b.value);
 }
 
-static void join_first(struct metric_facts *f, const struct metric_facts *more)
+static void take_last(struct metric_facts *f, struct spot spot)
 {
-    bool same = f->first_step == more->first_step && f->first_at == more->first_at;
-
-    if (!(before(more->first_step, more->first_at, f->first_step, f->first_at) ||
-          (same && !(f->first >= more->first))))
+    if (f->count && !is_later(spot, (struct spot){f->last_step, f->last_at, f->last}))
         return;
-    f->first = more->first;
-    f->first_step = more->first_step;
-    f->first_at = more->first_at;
+    f->last = spot.value;
+    f->last_step = spot.step;
+    f->last_at = spot.at;
 }
 
-static void join_extremes(struct metric_facts *f, const struct metric_facts *more)
+static void take_first(struct metric_facts *f, struct spot spot)
 {
-    if (more->finite_count == 0)
+    if (f->count && !is_earlier(spot, (struct spot){f->first_step, f->first_at, f->first}))
         return;
-    if (f->finite_count == 0 || more->min < f->min ||
-        (more->min == f->min && more->min_step < f->min_step)) {
-        f->min = more->min;
-        f->min_step = more->min_step;
+    f->first = spot.value;
+    f->first_step = spot.step;
+    f->first_at = spot.at;
+}
+
+/* Finite values. */
+static void take_extremes(struct metric_facts *f, double min, int64_t min_step, double max,
+                          int64_t max_step)
+{
+    if (!f->finite_count || min < f->min || (min == f->min && min_step < f->min_step)) {
+        f->min = min;
+        f->min_step = min_step;
     }
-    if (f->finite_count == 0 || more->max > f->max ||
-        (more->max == f->max && more->max_step < f->max_step)) {
-        f->max = more->max;
-        f->max_step = more->max_step;
+    if (!f->finite_count || max > f->max || (max == f->max && max_step < f->max_step)) {
+        f->max = max;
+        f->max_step = max_step;
     }
-    f->sum += more->sum;
 }
 
 void metric_facts_join(struct metric_facts *f, const struct metric_facts *more)
 {
     if (more->count == 0)
         return;
-    if (f->count == 0) {
-        struct metric_facts joined = *more;
-        joined.id = f->id;
-        joined.name = f->name;
-        joined.kind = f->kind;
-        *f = joined;
-        return;
-    }
-    join_last(f, more);
-    join_first(f, more);
-    join_extremes(f, more);
+    if (f->count == 0)
+        f->min = f->max = NAN;
+    take_last(f, (struct spot){more->last_step, more->last_at, more->last});
+    take_first(f, (struct spot){more->first_step, more->first_at, more->first});
+    if (more->finite_count)
+        take_extremes(f, more->min, more->min_step, more->max, more->max_step);
+    f->sum += more->sum;
     f->count += more->count;
     f->finite_count += more->finite_count;
 }
 
 void metric_facts_add(struct metric_facts *f, const struct metric_point *p)
 {
+    struct spot spot = {p->step, p->at, p->value};
     bool finite = isfinite(p->value);
 
-    if (f->count == 0 || !before(p->step, p->at, f->last_step, f->last_at)) {
-        f->last = p->value;
-        f->last_step = p->step;
-        f->last_at = p->at;
-    }
-    if (f->count == 0 || before(p->step, p->at, f->first_step, f->first_at)) {
-        f->first = p->value;
-        f->first_step = p->step;
-        f->first_at = p->at;
-    }
     if (f->count == 0)
         f->min = f->max = NAN;
-    if (finite && !(p->value >= f->min)) {
-        f->min = p->value;
-        f->min_step = p->step;
-    }
-    if (finite && !(p->value <= f->max)) {
-        f->max = p->value;
-        f->max_step = p->step;
-    }
+    take_last(f, spot);
+    take_first(f, spot);
+    if (finite)
+        take_extremes(f, p->value, p->step, p->value, p->step);
     f->sum += finite ? p->value : 0;
     f->count++;
     f->finite_count += finite;

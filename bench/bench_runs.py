@@ -77,7 +77,10 @@ class Loader:
             for space, known in ((1, config), (2, summary)):
                 for key, number in known.items():
                     values.append((self.key(space, key), 1, bits(number), b"", run))
-            for space, words in ((0, fields), (1, texts)):
+            defined = {"m2": "min" if run % 2 else "last"}
+            meaning = {name: {"summary": figure} for name, figure in defined.items()}
+            docs.append((run, "defined", json.dumps(meaning)))
+            for space, words in ((0, fields), (1, texts), (4, defined)):
                 for key, word in words.items():
                     values.append((self.key(space, key), 3, 0, word.encode(), run))
             for metric in metrics:
@@ -110,6 +113,10 @@ QUERIES = {
     "runs_metric_sort_ms": ("sorted by a metric's lowest value", {
         "filter": "config.model = 'model 3'", "sort": "metric.m1.min", "columns": "metric.m1.min",
     }),
+    "runs_defined_sort_ms": ("sorted by a metric, each run by its own definition", {
+        "filter": "config.model = 'model 3'", "sort": "summary.m2", "columns": "summary.m2",
+    }),
+    "runs_defined_best_ms": ("the best of all by the same", {"sort": "summary.m2", "limit": "1"}),
     "runs_regex_ms": ("regular expression over all names", {
         "filter": 'name ~ "9{3}"', "sort": "name", "columns": "config.p0",
     }),

@@ -384,19 +384,35 @@ static double stat_of(const struct db_result *r, enum metric_stat stat)
     return (double)NAN;
 }
 
+/* The rows of one statement; figures that it does not have are the other one's. */
+static enum err_code walk_figures(struct store *store, const struct metric_runs_walk *walk,
+                                  enum sql_id sql, unsigned figures, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, sql,
+                  ARGS(ARG_I64("metric_id", walk->metric.v), ARG_I64("limit", EVERYTHING)), &r,
+                  err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        run_id run = {db__i64(&r, 0)};
+        enum metric_stat figure = walk->figure(walk->ctx, run);
+        if ((figures >> figure & 1) && !walk->visit(walk->ctx, run, stat_of(&r, figure)))
+            return OK;
+    }
+    return OK;
+}
+
 enum err_code store_metric_runs_walk(struct store *store, const struct metric_runs_walk *walk,
                                      struct err *err)
 {
-    CLEANUP(db__result_release) struct db_result r = {0};
-    bool more = walk->stat > STAT_MAX;
-    bool row = false;
+    const unsigned indexed = 1u << STAT_LAST | 1u << STAT_MIN | 1u << STAT_MAX;
+    const unsigned others = 1u << STAT_FIRST | 1u << STAT_MEAN | 1u << STAT_COUNT;
 
-    TRY(db__query(store->db, more ? SQL_METRIC_RUNS_MORE : SQL_METRIC_RUNS,
-                  ARGS(ARG_I64("metric_id", walk->metric.v), ARG_I64("limit", EVERYTHING)), &r,
-                  err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
-        if (!walk->visit(walk->ctx, (run_id){db__i64(&r, 0)}, stat_of(&r, walk->stat)))
-            return OK;
+    if (walk->figures & indexed)
+        TRY(walk_figures(store, walk, SQL_METRIC_RUNS, indexed, err));
+    if (walk->figures & others)
+        TRY(walk_figures(store, walk, SQL_METRIC_RUNS_MORE, others, err));
     return OK;
 }
 

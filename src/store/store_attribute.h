@@ -107,11 +107,12 @@ MUST_CHECK enum err_code store_run_unindexed(struct store *store, int version, i
 MUST_CHECK enum err_code store_run_indexed_set(struct store *store, run_id run, int version,
                                                struct err *err);
 
-/* Visits the runs that have a metric, with one figure of it. */
+/* Visits the runs that have a metric, with one figure of it, which may differ from run to run. */
 struct metric_runs_walk {
     metric_id metric;
-    enum metric_stat stat;
+    unsigned figures; /* a bit for each that some run has: 1u << STAT_MIN */
     void *ctx;
+    enum metric_stat (*figure)(void *ctx, run_id run); /* STAT_END: it is left out */
     bool (*visit)(void *ctx, run_id run, double value);
 };
 MUST_CHECK enum err_code

@@ -55,6 +55,7 @@ def add_run(server: Server, project: str, index: int, rows: int = 40) -> str:
         values = {"loss": 1 / (step + 1), "odd": float("nan") if step % 3 else float("inf")}
         log.row(step, values)
     log.document(6, {"best": index})
+    log.document(16, {"name": "lo*", "step_metric": "odd", "goal": "minimize"})
     log.document(2, {"git": {"commit": "c" * 40, "branch": "main"}})
     log.document(10, {"path": "model.bin", "size": len(data), "sha256": digest})
     log.document(10, {"path": "local.bin", "size": 9, "sha256": "0" * 64})
@@ -126,6 +127,8 @@ def test_a_project_comes_back_byte_by_byte(source: Server, tmp_path: Path) -> No
             assert seen(target, run) == seen(source, run)
         found = target.ok("GET", "/api/v1/projects/demo/runs?filter=config.lr=0.2")
         assert found["total"] == 1
+        least = target.ok("GET", "/api/v1/projects/demo/runs?filter=summary.loss=0.025")
+        assert least["total"] == 3  # by what define_metric said, which came along
         ok(target, "export", "--project", "demo", again)
         assert files(out) == files(again)
         refused = euvyra(target, "import", "--project", "demo", out)

@@ -212,7 +212,7 @@ static void add_defined(struct attribute_list *list, struct str body)
     definitions_read(body, list->arena, &set);
     for (size_t i = 0; i < set.count; i++)
         attribute_list_add_text(list, set.items[i].name,
-                                definition_text(&set.items[i], list->arena));
+                                str_from(definition_figure_name(set.items[i].figure)));
 }
 
 static enum err_code write_doc(struct cmd *cmd, run_id run, enum run_doc kind, struct str body,

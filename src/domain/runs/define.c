@@ -176,26 +176,11 @@ struct str definition_axis(const struct definition *definition, struct str name)
     return definition->step_metric;
 }
 
-struct str definition_text(const struct definition *d, struct arena *arena)
+enum metric_stat definition_figure_from_name(struct str name)
 {
-    const char *figure = definition_figure_name(d->figure);
+    enum metric_stat figure;
 
-    if (d->goal == GOAL_NONE)
-        return str_from(figure);
-    return str_from(arena_printf(arena, "%s %s", figure, metric_goal_name(d->goal)));
-}
-
-void definition_text_parse(struct str text, enum metric_stat *ret_figure,
-                           enum metric_goal *ret_goal)
-{
-    struct str rest = text, figure;
-
-    (void)str_cut(&rest, ' ', &figure); /* without a goal the rest is empty */
-    if (!figure_from_name(figure, ret_figure))
-        *ret_figure = STAT_LAST;
-    *ret_goal = metric_goal_from_name(rest);
-    if (*ret_goal == GOAL_END)
-        *ret_goal = GOAL_NONE;
+    return figure_from_name(name, &figure) ? figure : STAT_LAST;
 }
 
 double metric_figure(const struct metric_facts *f, enum metric_stat figure, int64_t *ret_step)

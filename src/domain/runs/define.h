@@ -39,12 +39,9 @@ const struct definition *definitions_find(const struct definitions *definitions,
 /* What `name` is drawn over by a definition (or NULL); len 0: its steps. */
 struct str definition_axis(const struct definition *definition, struct str name);
 
-/* "min minimize": figure ("none") and goal as they are kept in the index of the runs table. */
-struct str definition_text(const struct definition *definition, struct arena *arena);
-/* *ret_figure is STAT_END for "none". */
-void definition_text_parse(struct str text, enum metric_stat *ret_figure,
-                           enum metric_goal *ret_goal);
-const char *definition_figure_name(enum metric_stat figure); /* "none" for STAT_END */
+/* "none" for STAT_END, and back (STAT_LAST for what cannot be). */
+const char *definition_figure_name(enum metric_stat figure);
+enum metric_stat definition_figure_from_name(struct str name);
 
 /* One figure of a metric; *ret_step: where it was, STEP_NONE: it is of no single step. */
 double metric_figure(const struct metric_facts *facts, enum metric_stat figure, int64_t *ret_step);

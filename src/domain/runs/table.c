@@ -1,7 +1,7 @@
 /* Pages of the runs table, their values, and which keys there are. */
 #include "domain/runs/table.h"
 
-#include "domain/runs/define.h"
+#include "domain/runs/define_fold.h"
 #include "domain/runs/table_order.h"
 #include "domain/runs/table_shown.h"
 #include "store/store_metric.h"
@@ -34,6 +34,7 @@ static enum err_code take_sort(struct table_search *s, struct str text, struct t
         return err_set_field(err, ERR_INVALID, "sort", "runs cannot be sorted by %s",
                              run_field_name(key->field));
     TRY(table__source(s, key, source, err));
+    TRY(table__shown_load(s, source, err));
     order->source = source;
     return OK;
 }
@@ -53,25 +54,53 @@ static void value_of_double(struct attribute *value, double number)
     value->number = isnan(number) ? 0 : float_to_bits(number);
 }
 
-/* The value that a source has for one run; kind 0: none. Several tags become their first. */
-static enum err_code load_value(struct table_search *s, const struct table_source *source,
-                                run_id run, struct attribute *ret_value,
-                                struct table_figure *ret_figure, struct err *err)
+/* A page being filled. */
+struct filling {
+    struct table_search *s;
+    struct table_page *page;
+    struct definitions *defined; /* of each run, once asked for */
+    bool *is_known;
+};
+
+/* What counts for the metric of a column in one run; NULL: nothing was said. The document of the
+ * run is read, once, and only where some run of the project says anything of the metric. */
+static enum err_code find_definition(struct filling *f, const struct table_source *source,
+                                     size_t row, const struct definition **ret_definition,
+                                     struct err *err)
 {
-    enum metric_stat figure = table__figure(source, run);
+    *ret_definition = NULL;
+    if (source->shown.key_count == 0)
+        return OK;
+    if (!f->is_known[row])
+        TRY(define_load(f->s->cmd, f->page->runs[row].id, &f->defined[row], err));
+    f->is_known[row] = true;
+    *ret_definition = definitions_find(&f->defined[row], source->key->name);
+    return OK;
+}
+
+/* The value that a source has for one run; kind 0: none. Several tags become their first. */
+static enum err_code load_value(struct filling *f, const struct table_source *source, size_t row,
+                                struct attribute *ret_value, struct table_figure *ret_figure,
+                                struct err *err)
+{
+    struct store *store = f->s->cmd->store;
+    run_id run = f->page->runs[row].id;
+    const struct definition *d = NULL;
     struct attribute *values;
     struct metric_facts facts;
     size_t count = 0;
 
+    TRY(find_definition(f, source, row, &d, err));
+    enum metric_stat figure = d ? d->figure : source->stat;
     *ret_value = (struct attribute){0};
-    *ret_figure = (struct table_figure){STAT_END, STEP_NONE, table__goal(source, run)};
+    *ret_figure = (struct table_figure){STAT_END, STEP_NONE, d ? d->goal : GOAL_NONE};
     if (source->attribute.v)
-        TRY(store_attribute_get(s->cmd->store, run, source->attribute, s->cmd->arena, &values,
-                                &count, err));
+        TRY(store_attribute_get(store, run, source->attribute, f->s->cmd->arena, &values, &count,
+                                err));
     if (count) {
         *ret_value = values[0];
     } else if (source->metric.v && figure != STAT_END) {
-        TRY(store_run_metric_get(s->cmd->store, run, source->metric, &facts, err));
+        TRY(store_run_metric_get(store, run, source->metric, &facts, err));
         if (facts.count) {
             value_of_double(ret_value, metric_figure(&facts, figure, &ret_figure->step));
             ret_figure->stat = figure;
@@ -84,6 +113,12 @@ static enum err_code load_columns(struct table_search *s, const struct table_que
                                   struct table_page *page, struct err *err)
 {
     struct arena *arena = s->cmd->arena;
+    struct filling filling = {
+        .s = s,
+        .page = page,
+        .defined = arena_array(arena, page->count + 1, sizeof *filling.defined),
+        .is_known = arena_array(arena, page->count + 1, sizeof *filling.is_known),
+    };
 
     page->values = arena_array(arena, page->count * q->column_count + 1, sizeof *page->values);
     page->figures = arena_array(arena, page->count * q->column_count + 1, sizeof *page->figures);
@@ -97,8 +132,7 @@ static enum err_code load_columns(struct table_search *s, const struct table_que
         TRY(table__source(s, &key, &source, err));
         for (size_t row = 0; row < page->count; row++) {
             size_t at = row * q->column_count + i;
-            TRY(load_value(s, &source, page->runs[row].id, &page->values[at], &page->figures[at],
-                           err));
+            TRY(load_value(&filling, &source, row, &page->values[at], &page->figures[at], err));
         }
     }
     return OK;

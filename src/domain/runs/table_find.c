@@ -139,7 +139,7 @@ enum err_code table__source(struct table_search *s, const struct run_key *key,
     if (key->space == KEY_METRIC || key->space == KEY_SUMMARY)
         TRY(find_metric(s, key, &source, err));
     if (key->space == KEY_SUMMARY && (source.attribute.v || source.metric.v))
-        TRY(table__shown_load(s, &source, err));
+        TRY(table__shown_find(s, &source, err));
     if (!source.attribute.v && !source.metric.v)
         TRY(warn_unknown(s, key, err));
     *ret_source = source;
@@ -152,7 +152,6 @@ struct cells {
     struct run_set present; /* runs with an attribute, whose metric does not count */
     bool keep_present;
     const struct table_source *source;
-    enum metric_stat stat; /* of the metric, in this walk */
 };
 
 static bool visit_attribute(void *ctx, run_id run, const struct attribute *value)
@@ -171,8 +170,7 @@ static bool visit_metric(void *ctx, run_id run, double value)
     struct cells *c = ctx;
     struct table_cell cell = {.kind = ATTRIBUTE_NUMBER, .text = STR(""), .run = run};
 
-    if (table__figure(c->source, run) != c->stat ||
-        (c->keep_present && run_set_has(&c->present, run)))
+    if (c->keep_present && run_set_has(&c->present, run))
         return true;
     if (isnan(value))
         cell.kind = ATTRIBUTE_NAN;
@@ -207,19 +205,23 @@ static enum err_code walk_kind(struct table_search *s, attribute_key_id key,
     return store_attribute_walk(s->cmd->store, &walk, err);
 }
 
-/* One walk for each figure that some run shows: most often one. */
+static enum metric_stat figure_of(void *ctx, run_id run)
+{
+    const struct cells *c = ctx;
+
+    return table__figure(c->source, run);
+}
+
 static enum err_code metric_cells(struct table_search *s, const struct table_source *source,
                                   struct cells *c, struct err *err)
 {
-    unsigned figures = source->shown.figures | 1u << source->stat;
+    struct metric_runs_walk walk = {.metric = source->metric,
+                                    .figures = source->shown.figures | 1u << source->stat,
+                                    .ctx = c,
+                                    .figure = figure_of,
+                                    .visit = visit_metric};
 
-    for (enum metric_stat stat = 0; stat < STAT_END; stat++) {
-        struct metric_runs_walk walk = {source->metric, stat, c, visit_metric};
-        c->stat = stat;
-        if (figures >> stat & 1)
-            TRY(store_metric_runs_walk(s->cmd->store, &walk, err));
-    }
-    return OK;
+    return store_metric_runs_walk(s->cmd->store, &walk, err);
 }
 
 enum err_code table__cells(struct table_search *s, const struct table_source *source, void *ctx,
@@ -450,6 +452,7 @@ static enum err_code find_term(struct table_search *s, const struct filter_term 
     enum err_code code;
 
     TRY(table__source(s, &term->key, &source, err));
+    TRY(table__shown_load(s, &source, err));
     code = match_source(s, &source, &m, err);
     if (m.code != OK) { /* a regular expression gave up */
         err_place(err, "filter", term->column);

@@ -7,7 +7,9 @@
 
 /* What runs say of the metric of a key themselves: table_shown.h. */
 struct table_shown {
-    uint8_t *by_run;  /* NULL: none says anything */
+    struct attribute_key *keys; /* definitions that some run has, which may be of the metric */
+    size_t key_count;
+    uint8_t *by_run;  /* once loaded: what each run shows */
     unsigned figures; /* a bit for each that some run has */
     int64_t low, count;
 };

@@ -1,51 +1,58 @@
 /* Figures by run, from the definitions in the index: those for shorter beginnings are laid down
- * first, so that what counts more lies on top. One byte a run: the figure and, from bit 4 on, the
- * goal. Where no run defined anything there is no table of bytes at all. */
+ * first, so that what counts more lies on top. Where no run defined anything there is no table. */
 #include "domain/runs/table_shown.h"
 
 #include "domain/runs/define.h"
 
-#define GOAL_SHIFT  4
-#define FIGURE_MASK 15
+#define FIGURE_BYTES 16
 
 struct laying {
     const struct table_search *s;
     struct table_shown *shown;
+    char text[FIGURE_BYTES]; /* equal ones lie side by side in the index: read once */
+    size_t len;
+    enum metric_stat figure;
 };
+
+static void read_figure(struct laying *l, struct str text)
+{
+    l->len = MIN(text.len, sizeof l->text);
+    memcpy(l->text, text.data, l->len);
+    l->figure = definition_figure_from_name(text);
+    l->shown->figures |= 1u << l->figure;
+}
 
 static bool lay(void *ctx, run_id run, const struct attribute *value)
 {
-    const struct laying *l = ctx;
-    enum metric_stat figure;
-    enum metric_goal goal;
+    struct laying *l = ctx;
 
-    definition_text_parse(value->text, &figure, &goal);
-    if (run.v >= l->s->low && run.v <= l->s->high) {
-        l->shown->by_run[run.v - l->s->low] = (uint8_t)((unsigned)goal << GOAL_SHIFT | figure);
-        l->shown->figures |= 1u << figure;
-    }
+    if (l->len == 0 || !str_eq(value->text, str_n(l->text, l->len)))
+        read_figure(l, value->text);
+    if (run.v >= l->s->low && run.v <= l->s->high)
+        l->shown->by_run[run.v - l->s->low] = (uint8_t)l->figure;
     return true;
+}
+
+enum err_code table__shown_find(struct table_search *s, struct table_source *source,
+                                struct err *err)
+{
+    return store_attribute_defined_list(s->cmd->store, s->project, source->key->name, s->cmd->arena,
+                                        &source->shown.keys, &source->shown.key_count, err);
 }
 
 enum err_code table__shown_load(struct table_search *s, struct table_source *source,
                                 struct err *err)
 {
-    struct laying laying = {s, &source->shown};
-    struct attribute_key *keys;
-    size_t count = 0;
+    struct table_shown *shown = &source->shown;
+    struct laying laying = {.s = s, .shown = shown};
 
-    if (s->high < s->low)
+    if (!source->metric.v || shown->key_count == 0 || s->high < s->low)
         return OK;
-    TRY(store_attribute_defined_list(s->cmd->store, s->project, source->key->name, s->cmd->arena,
-                                     &keys, &count, err));
-    if (count == 0)
-        return OK;
-    source->shown.low = s->low;
-    source->shown.count = s->high - s->low + 1;
-    source->shown.by_run =
-        arena_array(s->cmd->arena, (size_t)source->shown.count, sizeof *source->shown.by_run);
-    for (size_t i = 0; i < count; i++) {
-        struct attribute_walk walk = {.key = keys[i].id,
+    shown->low = s->low;
+    shown->count = s->high - s->low + 1;
+    shown->by_run = arena_array(s->cmd->arena, (size_t)shown->count, sizeof *shown->by_run);
+    for (size_t i = 0; i < shown->key_count; i++) {
+        struct attribute_walk walk = {.key = shown->keys[i].id,
                                       .kind = ATTRIBUTE_TEXT,
                                       .from = STR(""),
                                       .ctx = &laying,
@@ -55,25 +62,11 @@ enum err_code table__shown_load(struct table_search *s, struct table_source *sou
     return OK;
 }
 
-static bool is_laid(const struct table_shown *shown, run_id run)
-{
-    return shown->by_run && run.v >= shown->low && run.v - shown->low < shown->count;
-}
-
 enum metric_stat table__figure(const struct table_source *source, run_id run)
 {
     const struct table_shown *shown = &source->shown;
 
-    if (!is_laid(shown, run))
+    if (!shown->by_run || run.v < shown->low || run.v - shown->low >= shown->count)
         return source->stat;
-    return (enum metric_stat)(shown->by_run[run.v - shown->low] & FIGURE_MASK);
-}
-
-enum metric_goal table__goal(const struct table_source *source, run_id run)
-{
-    const struct table_shown *shown = &source->shown;
-
-    if (!is_laid(shown, run))
-        return GOAL_NONE;
-    return (enum metric_goal)(shown->by_run[run.v - shown->low] >> GOAL_SHIFT);
+    return (enum metric_stat)shown->by_run[run.v - shown->low];
 }

@@ -250,6 +250,10 @@ def test_what_metrics_mean_is_said_offline_by_forks_and_again_on_resume(
     subprocess.run([EUVYRA, "sync", str(runs)], env=env, check=True, capture_output=True)
     run = only_run(runs)
     until(real, run, "finished")
+    wait_for(
+        "all logs",
+        lambda: real.sql("SELECT sum(committed_offset - applied_offset) FROM writer") == "0",
+    )
     assert real.ok("GET", f"/api/v1/runs/{run}")["definitions"] == [
         {"name": "acc", "step_metric": "epoch", "summary": "mean", "goal": None},
         {"name": "forked", "step_metric": None, "summary": "first", "goal": None},

@@ -50,20 +50,22 @@ static enum err_code sent(struct pg *s, int code, const char *name, size_t bytes
 enum err_code pg__send_text(struct pg *s, const char *sql, const char *param, struct err *err)
 {
     TRY(ready(s, err));
-    return sent(s, PQsendQueryParams(s->conn, sql, param ? 1 : 0, NULL, &param, NULL, NULL, 1), sql,
-                strlen(sql), err);
+    return sent(s,
+                libpq.PQsendQueryParams(s->conn, sql, param ? 1 : 0, NULL, &param, NULL, NULL, 1),
+                sql, strlen(sql), err);
 }
 
 /* Takes one result off the pipeline; NULL in *ret_result when the connection is gone. */
 static void take(struct pg *s, PGresult **ret_result)
 {
-    PGresult *result = PQgetResult(s->conn), *more;
+    PGresult *result = libpq.PQgetResult(s->conn), *more;
 
-    while (result && PQstatus(s->conn) == CONNECTION_OK && (more = PQgetResult(s->conn)))
-        PQclear(more); /* a statement gives one result, then NULL */
-    if (result && PQstatus(s->conn) != CONNECTION_OK &&
-        PQresultStatus(result) != PGRES_FATAL_ERROR) {
-        PQclear(result);
+    while (result && libpq.PQstatus(s->conn) == CONNECTION_OK &&
+           (more = libpq.PQgetResult(s->conn)))
+        libpq.PQclear(more); /* a statement gives one result, then NULL */
+    if (result && libpq.PQstatus(s->conn) != CONNECTION_OK &&
+        libpq.PQresultStatus(result) != PGRES_FATAL_ERROR) {
+        libpq.PQclear(result);
         result = NULL;
     }
     *ret_result = result;
@@ -87,17 +89,17 @@ static enum err_code read_pending(struct pg *s, PGresult **ret_last, struct err 
         PGresult *result;
         ExecStatusType status;
         take(s, &result);
-        status = PQresultStatus(result);
+        status = libpq.PQresultStatus(result);
         if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
             if (ret_last && i == count - 1 && code == OK)
                 *ret_last = result;
             else
-                PQclear(result);
+                libpq.PQclear(result);
             continue;
         }
         if (code == OK)
             code = pg__error(s, result, s->pending_names[i], err);
-        PQclear(result);
+        libpq.PQclear(result);
         if (!s->conn)
             return code;
     }
@@ -114,19 +116,19 @@ enum err_code pg__collect(struct pg *s, PGresult **ret_last, struct err *err)
     err = err ? err : &own;
     if (s->pending == 0)
         return OK;
-    if (PQpipelineSync(s->conn) != 1)
+    if (libpq.PQpipelineSync(s->conn) != 1)
         return pg__lost(s, err);
     code = read_pending(s, ret_last, err);
     if (s->conn) {
-        sync = PQgetResult(s->conn);
-        if (PQresultStatus(sync) != PGRES_PIPELINE_SYNC)
+        sync = libpq.PQgetResult(s->conn);
+        if (libpq.PQresultStatus(sync) != PGRES_PIPELINE_SYNC)
             code = pg__lost(s, err);
-        PQclear(sync);
+        libpq.PQclear(sync);
     }
     if (code != OK) {
         remember(s, code, err);
         if (ret_last && *ret_last) {
-            PQclear(*ret_last);
+            libpq.PQclear(*ret_last);
             *ret_last = NULL;
         }
     }
@@ -141,21 +143,21 @@ static enum err_code prepare_as(struct pg *s, enum sql_id id, const Oid *types, 
     const struct sql_statement *sql = &sql_statements[id];
     PGresult *result = NULL;
 
-    TRY(sent(
-        s,
-        PQsendPrepare(s->conn, sql->name, sql->postgres, types ? (int)sql->param_count : 0, types),
-        sql->name, strlen(sql->postgres), err));
-    TRY(sent(s, PQsendDescribePrepared(s->conn, sql->name), sql->name, 0, err));
+    TRY(sent(s,
+             libpq.PQsendPrepare(s->conn, sql->name, sql->postgres,
+                                 types ? (int)sql->param_count : 0, types),
+             sql->name, strlen(sql->postgres), err));
+    TRY(sent(s, libpq.PQsendDescribePrepared(s->conn, sql->name), sql->name, 0, err));
     TRY(pg__collect(s, &result, err));
-    ENSURE(PQnparams(result) == (int)sql->param_count);
-    for (int i = 0; i < PQnparams(result); i++) {
-        ret_types[i] = PQparamtype(result, i);
+    ENSURE(libpq.PQnparams(result) == (int)sql->param_count);
+    for (int i = 0; i < libpq.PQnparams(result); i++) {
+        ret_types[i] = libpq.PQparamtype(result, i);
         if (ret_types[i] == TYPE_INT4 || ret_types[i] == TYPE_INT2) {
             ret_types[i] = TYPE_INT8;
             *ret_narrow = true;
         }
     }
-    PQclear(result);
+    libpq.PQclear(result);
     return OK;
 }
 
@@ -259,8 +261,8 @@ static enum err_code send_statement(struct pg *s, enum sql_id id, const struct d
     TRY(prepare(s, id, err));
     bind_all(&bound, sql, s->statements[id].types, args);
     return sent(s,
-                PQsendQueryPrepared(s->conn, sql->name, (int)sql->param_count, bound.values,
-                                    bound.lengths, bound.formats, 1),
+                libpq.PQsendQueryPrepared(s->conn, sql->name, (int)sql->param_count, bound.values,
+                                          bound.lengths, bound.formats, 1),
                 sql->name, bound.bytes, err);
 }
 
@@ -292,25 +294,25 @@ static enum err_code postgres_queue(struct db *db, enum sql_id id, const struct 
 static enum err_code postgres_next(struct db_rows *rows, bool *ret_row, struct err *err)
 {
     (void)err;
-    *ret_row = ++rows->row < PQntuples(rows->result);
+    *ret_row = ++rows->row < libpq.PQntuples(rows->result);
     return OK;
 }
 
 static bool postgres_is_null(struct db_rows *rows, int column)
 {
-    return PQgetisnull(rows->result, rows->row, column);
+    return libpq.PQgetisnull(rows->result, rows->row, column);
 }
 
 static int64_t postgres_number(struct db_rows *rows, int column)
 {
-    const char *value = PQgetvalue(rows->result, rows->row, column);
+    const char *value = libpq.PQgetvalue(rows->result, rows->row, column);
     uint64_t wide;
     uint32_t middle;
     uint16_t narrow;
 
-    if (PQgetisnull(rows->result, rows->row, column))
+    if (libpq.PQgetisnull(rows->result, rows->row, column))
         return 0;
-    switch (PQftype(rows->result, column)) {
+    switch (libpq.PQftype(rows->result, column)) {
     case TYPE_INT8: memcpy(&wide, value, sizeof wide); return (int64_t)__builtin_bswap64(wide);
     case TYPE_INT4:
         memcpy(&middle, value, sizeof middle);
@@ -322,24 +324,25 @@ static int64_t postgres_number(struct db_rows *rows, int column)
     default: break;
     }
     fprintf(stderr, "column %d of a statement is no integer (type %u)\n", column,
-            PQftype(rows->result, column));
+            libpq.PQftype(rows->result, column));
     ENSURE(false);
     return 0;
 }
 
 static struct str postgres_bytes(struct db_rows *rows, int column)
 {
-    if (PQgetisnull(rows->result, rows->row, column))
+    if (libpq.PQgetisnull(rows->result, rows->row, column))
         return STR("");
-    return (struct str){PQgetvalue(rows->result, rows->row, column),
-                        (size_t)PQgetlength(rows->result, rows->row, column)};
+    return (struct str){libpq.PQgetvalue(rows->result, rows->row, column),
+                        (size_t)libpq.PQgetlength(rows->result, rows->row, column)};
 }
 
 static int64_t postgres_changes(struct db_rows *rows)
 {
     int64_t count = 0;
 
-    (void)str_to_i64(str_from(PQcmdTuples(rows->result)), &count); /* "" where none is counted */
+    (void)str_to_i64(str_from(libpq.PQcmdTuples(rows->result)),
+                     &count); /* "" where none is counted */
     return count;
 }
 
@@ -347,7 +350,7 @@ static void postgres_finish(struct db_rows *rows)
 {
     if (!rows)
         return;
-    PQclear(rows->result);
+    libpq.PQclear(rows->result);
     rows->result = NULL;
     rows->busy = false;
 }
@@ -431,8 +434,8 @@ static enum err_code postgres_commit(struct db *db, struct err *err)
     TRY(pg__send_text(s, "COMMIT", NULL, err));
     code = pg__collect(s, &result, err);
     if (code == OK) {
-        kept = strcmp(PQcmdStatus(result), "COMMIT") == 0;
-        PQclear(result);
+        kept = strcmp(libpq.PQcmdStatus(result), "COMMIT") == 0;
+        libpq.PQclear(result);
         end_transaction(s);
         return kept ? OK : err_set(err, ERR_UNAVAILABLE, "the transaction was rolled back");
     }
@@ -507,8 +510,8 @@ static enum err_code postgres_schema_get(struct db *db, int *ret_number, struct 
 
     TRY(pg__send_text(pg__of(db), "SELECT to_regclass('schema_number') IS NOT NULL", NULL, err));
     TRY(pg__collect(pg__of(db), &result, err));
-    there = *PQgetvalue(result, 0, 0) != 0;
-    PQclear(result);
+    there = *libpq.PQgetvalue(result, 0, 0) != 0;
+    libpq.PQclear(result);
     if (there)
         TRY(db__number(db, SQL_SCHEMA_NUMBER_GET, NO_ARGS, &number, err));
     *ret_number = (int)number;
@@ -541,7 +544,9 @@ static enum err_code postgres_open(const char *where, bool writable, struct db *
     s->db.driver = &db_postgres;
     s->conninfo = mem_copy_text(where);
     s->writable = writable;
-    code = pg__connect(s, err);
+    code = libpq_load(err);
+    if (code == OK)
+        code = pg__connect(s, err);
     if (code != OK) {
         postgres_close(&s->db);
         return code;

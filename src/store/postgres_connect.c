@@ -28,7 +28,7 @@ void pg__disconnect(struct pg *s)
         mem_free(s->statements[i].types);
         s->statements[i].types = NULL;
     }
-    PQfinish(s->conn);
+    libpq.PQfinish(s->conn);
     s->conn = NULL;
     s->leads = s->listens = false;
     s->pending = s->pending_bytes = 0;
@@ -39,7 +39,7 @@ void pg__disconnect(struct pg *s)
 enum err_code pg__lost(struct pg *s, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    const char *said = s->conn ? PQerrorMessage(s->conn) : "";
+    const char *said = s->conn ? libpq.PQerrorMessage(s->conn) : "";
     struct str line = str_from(said), head = {0};
 
     (void)str_cut(&line, '\n', &head);
@@ -75,13 +75,13 @@ static enum err_code code_of(struct pg *s, const char *state)
 
 enum err_code pg__error(struct pg *s, const PGresult *result, const char *what, struct err *err)
 {
-    const char *state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-    const char *said = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    const char *state = result ? libpq.PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    const char *said = result ? libpq.PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
     const char *severity =
-        result ? PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED) : NULL;
+        result ? libpq.PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED) : NULL;
     enum err_code code;
 
-    if (!state || PQstatus(s->conn) == CONNECTION_BAD)
+    if (!state || libpq.PQstatus(s->conn) == CONNECTION_BAD)
         return pg__lost(s, err);
     code = code_of(s, state);
     if (code == ERR_CONFLICT || code == ERR_INVALID)
@@ -98,12 +98,13 @@ enum err_code pg__script(struct pg *s, const char *sql, struct err *err)
     enum err_code code = OK;
 
     TRY(pg__collect(s, NULL, err));
-    ENSURE(PQexitPipelineMode(s->conn) == 1); /* everything sent has been read */
-    result = PQexec(s->conn, sql);
-    if (PQresultStatus(result) != PGRES_COMMAND_OK && PQresultStatus(result) != PGRES_TUPLES_OK)
+    ENSURE(libpq.PQexitPipelineMode(s->conn) == 1); /* everything sent has been read */
+    result = libpq.PQexec(s->conn, sql);
+    if (libpq.PQresultStatus(result) != PGRES_COMMAND_OK &&
+        libpq.PQresultStatus(result) != PGRES_TUPLES_OK)
         code = pg__error(s, result, "script", err);
-    PQclear(result);
-    if (s->conn && PQenterPipelineMode(s->conn) != 1)
+    libpq.PQclear(result);
+    if (s->conn && libpq.PQenterPipelineMode(s->conn) != 1)
         return pg__lost(s, err);
     return code;
 }
@@ -121,17 +122,17 @@ static PGconn *dial(const char *conninfo)
 
     if (strncmp(conninfo, "postgresql:", 11) == 0 && strncmp(conninfo, "postgresql://", 13) != 0)
         values[7] = conninfo + 11; /* key=value form behind our mark */
-    return PQconnectdbParams(keys, values, 1);
+    return libpq.PQconnectdbParams(keys, values, 1);
 }
 
 static enum err_code check_server(struct pg *s, struct err *err)
 {
-    const char *encoding = PQparameterStatus(s->conn, "server_encoding");
-    const char *strings = PQparameterStatus(s->conn, "standard_conforming_strings");
+    const char *encoding = libpq.PQparameterStatus(s->conn, "server_encoding");
+    const char *strings = libpq.PQparameterStatus(s->conn, "standard_conforming_strings");
 
-    if (PQserverVersion(s->conn) < VERSION_MIN)
+    if (libpq.PQserverVersion(s->conn) < VERSION_MIN)
         return err_set(err, ERR_CONFLICT, "PostgreSQL is version %d, and 15 or newer is needed",
-                       PQserverVersion(s->conn) / 10000);
+                       libpq.PQserverVersion(s->conn) / 10000);
     if (!encoding || strcmp(encoding, "UTF8") != 0) {
         (void)err_set(err, ERR_CONFLICT, "the database has the encoding %s, and UTF8 is needed",
                       encoding ? encoding : "unknown");
@@ -146,7 +147,7 @@ static enum err_code check_server(struct pg *s, struct err *err)
 static enum err_code set_up(struct pg *s, struct err *err)
 {
     TRY(check_server(s, err));
-    if (PQenterPipelineMode(s->conn) != 1)
+    if (libpq.PQenterPipelineMode(s->conn) != 1)
         return pg__lost(s, err);
     return pg__script(s, s->writable ? SESSION_WRITER : SESSION_READER, err);
 }
@@ -161,7 +162,7 @@ enum err_code pg__connect(struct pg *s, struct err *err)
     if (s->tried_mono_ms && now - s->tried_mono_ms < RETRY_MS)
         return db__trouble(&s->db, err, s->refused.code, "%s", s->refused.text);
     s->conn = dial(s->conninfo);
-    if (!s->conn || PQstatus(s->conn) != CONNECTION_OK)
+    if (!s->conn || libpq.PQstatus(s->conn) != CONNECTION_OK)
         code = pg__lost(s, &s->refused);
     else
         code = set_up(s, &s->refused);

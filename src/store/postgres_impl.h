@@ -3,8 +3,7 @@
 #pragma once
 
 #include "store/db.h"
-
-#include <libpq-fe.h>
+#include "store/libpq.h"
 
 #define PG_PARAMS_MAX  32
 #define PG_PENDING_MAX 64 /* statements that are sent and not answered yet */

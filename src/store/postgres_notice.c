@@ -17,8 +17,8 @@ enum err_code pg__lead(struct db *db, bool *ret_leads, struct err *err)
     if (!s->leads) {
         TRY(pg__send_text(s, LEADER_LOCK, NULL, err));
         TRY(pg__collect(s, &result, err));
-        s->leads = *PQgetvalue(result, 0, 0) != 0;
-        PQclear(result);
+        s->leads = *libpq.PQgetvalue(result, 0, 0) != 0;
+        libpq.PQclear(result);
     }
     *ret_leads = s->leads;
     return OK;
@@ -53,14 +53,14 @@ enum err_code pg__hear(struct db *db, int timeout_ms, struct arena *arena, struc
 
     if (!s->conn || !s->listens)
         return err_set(err, ERR_UNAVAILABLE, "nobody listens");
-    fd.fd = PQsocket(s->conn);
+    fd.fd = libpq.PQsocket(s->conn);
     (void)poll(&fd, 1, timeout_ms); /* interrupted: as if nothing came */
-    if (PQconsumeInput(s->conn) != 1)
+    if (libpq.PQconsumeInput(s->conn) != 1)
         return pg__lost(s, err);
     buf_init(&heard, HEARD_BYTES_MAX);
-    while ((n = PQnotifies(s->conn))) {
+    while ((n = libpq.PQnotifies(s->conn))) {
         (void)buf_add_text(&heard, n->extra); /* `full` is looked at below */
-        PQfreemem(n);
+        libpq.PQfreemem(n);
     }
     if (buf_check(&heard, "notices", err) != OK)
         return pg__lost(s, err); /* too many at once: as after a lost connection */

@@ -1,9 +1,9 @@
 /* What an administrator may give as a database. Nothing of it is repeated in an error: it may hold
  * a password, and so may libpq's complaint about it. */
 #include "base/mem.h"
+#include "store/libpq.h"
 #include "store/store.h"
 
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,20 +34,22 @@ enum err_code store_where_postgres(struct str text, bool is_secret, char **ret_w
 {
     CLEANUP(arena_release) struct arena arena = {0};
     const char *conninfo = arena_text(&arena, text);
+    PQconninfoOption *options;
     char *said = NULL;
-    PQconninfoOption *options = PQconninfoParse(conninfo, &said);
     bool secret;
 
-    PQfreemem(said);
+    TRY(libpq_load(err));
+    options = libpq.PQconninfoParse(conninfo, &said);
+    libpq.PQfreemem(said);
     if (!options || text.len == 0) {
-        PQconninfoFree(options);
+        libpq.PQconninfoFree(options);
         (void)err_set(err, ERR_INVALID, "%s is not a PostgreSQL connection string",
                       is_secret ? "the content of --database-file" : "--database");
         err_hint(err, "for example postgresql://euvyra@db.example.org/euvyra?sslmode=verify-full");
         return ERR_INVALID;
     }
     secret = has_secret(options);
-    PQconninfoFree(options);
+    libpq.PQconninfoFree(options);
     if (secret && !is_secret)
         return refuse_password(err);
     *ret_where =

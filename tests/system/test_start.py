@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -161,3 +162,25 @@ def test_events_tell_of_changes_to_those_who_may_know(server: Server) -> None:
             his, b"0\r\n\r\n"
         )  # closed, so that he connects again with his new rights
         assert run.encode() not in rest
+
+
+def test_without_the_client_library_of_postgresql_only_postgresql_is_missed(
+    tmp_path: Path,
+) -> None:
+    """In a mount namespace where that library is an empty file."""
+    found = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    libraries = re.findall(r"libpq\.so\.5 .*=> (\S+)", found)
+    assert libraries
+    hide = " && ".join(f'mount --bind /dev/null "$(readlink -f {path})"' for path in libraries)
+    words = [str(BUILD / "euvyrad"), "--data", str(tmp_path), "--database", "host=/nowhere"]
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f'{hide} && exec "$@"', "sh", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 69
+    assert "libpq" in done.stderr and "apt install libpq5" in done.stderr
+    with Server(tmp_path / "data") as server:
+        assert server.process
+        assert "libpq" not in Path(f"/proc/{server.process.pid}/maps").read_text()

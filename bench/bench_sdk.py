@@ -122,6 +122,78 @@ def bench_c(folder: Path) -> list[Figure]:
     return rows("c_", ordered, "ns", "one call from C")
 
 
+OUTAGE = """
+import json, sys, time, euvyra
+CALLS, WARM = 200_000, 5_000
+metrics = {"loss": 0.1, "acc": 0.2, "lr": 0.3, "norm": 0.4, "speed": 0.5}
+run = euvyra.init(project="bench")
+clock = time.perf_counter_ns
+
+def measure():
+    spent = []
+    for _ in range(CALLS):
+        begin = clock()
+        run.log(metrics)
+        spent.append(clock() - begin)
+    spent = sorted(spent[WARM:])
+    return [spent[len(spent) // 2], spent[len(spent) * 99 // 100]]
+
+for line in sys.stdin:
+    print(json.dumps(measure()), flush=True)
+run.finish()
+"""
+
+
+def bench_outage(folder: Path) -> list[Figure]:
+    """log() with a server that takes what comes, without it, and with it again: in one run, a reading of
+    the clock in each figure."""
+    from support import Server
+
+    folder.mkdir()
+    with Server(folder / "data") as server:
+        server.ok("PUT", "/api/v1/projects/bench", {})
+        env = {
+            **os.environ,
+            "EUVYRA_MODE": "online",
+            "EUVYRA_BIN": str(BUILD / "euvyra"),
+            "EUVYRA_DIR": str(folder / "runs"),
+            "EUVYRA_SERVER": server.url,
+            "EUVYRA_API_KEY": server.key,
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-c", OUTAGE],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+        def measure() -> list[int]:
+            assert process.stdin and process.stdout
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            answer: list[int] = json.loads(process.stdout.readline())
+            return answer
+
+        told: dict[str, list[list[int]]] = {"up": [], "outage": []}
+        for _ in range(3):
+            told["up"].append(measure())
+            server.kill()
+            told["outage"].append(measure())
+            server.start()
+        process.communicate()
+    result = []
+    for index, part in enumerate(("p50", "p99")):
+        up, away = (statistics.median(one[index] for one in told[k]) for k in ("up", "outage"))
+        result.append(Figure(f"log_up_ns_{part}", up, "ns", "a call, the server is there"))
+        what = "a call, the server is away"
+        result.append(
+            Figure(f"log_outage_ns_{part}", away, "ns", what, away / up, "the same with the server")
+        )
+    return result
+
+
 def figures() -> list[Figure]:
     os.environ["EUVYRA_MODE"] = "offline"
     os.environ["EUVYRA_BIN"] = "/nonexistent"
@@ -133,4 +205,5 @@ def figures() -> list[Figure]:
         if (BUILD / "euvyra").exists():
             life = bench_life(folder, str(BUILD / "euvyra"))
             result += rows("sidecar_", life, "ms", "with the sidecar")
+            result += bench_outage(folder / "outage")
     return result

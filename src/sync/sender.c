@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RETRY_MS_MIN     1000
-#define RETRY_MS_MAX     60000
 #define STATUS_BYTES_MAX (4u * 1024u * 1024u)
 
 struct sender {
@@ -28,6 +26,11 @@ struct sender {
     int finish;        /* what the queue carries the address of */
     struct err result; /* read after `ended` */
 };
+
+int64_t sender_retry_ms(int64_t before_ms)
+{
+    return MIN(before_ms * 2, (int64_t)SENDER_RETRY_MS_MAX);
+}
 
 static bool keep_going(void *ctx)
 {
@@ -101,7 +104,7 @@ static void log_once(const struct err *problem, enum err_code *last)
 /* Rounds until told to finish and everything is there, or it makes no sense to go on. */
 static void send_all(struct sender *sender, struct upload *upload)
 {
-    int64_t retry_ms = RETRY_MS_MIN, deadline_ms = 0;
+    int64_t retry_ms = SENDER_RETRY_MS_MIN, deadline_ms = 0;
     bool finishing = false;
     enum err_code last_logged = OK;
 
@@ -119,12 +122,12 @@ static void send_all(struct sender *sender, struct upload *upload)
         if ((problem.code != OK && !waiting && problem.code != ERR_INVALID) ||
             (finishing && !waiting) || (finishing && clock_mono_ms() > deadline_ms))
             return;
-        retry_ms = waiting ? MIN(retry_ms * 2, RETRY_MS_MAX) : RETRY_MS_MIN;
+        retry_ms = waiting ? sender_retry_ms(retry_ms) : SENDER_RETRY_MS_MIN;
         /* A server that is away is asked again after the retry time even when the run ends. */
         if (queue_pop(sender->words, waiting ? retry_ms : upload->next_ms) != NULL) {
             finishing = true;
             deadline_ms = clock_mono_ms() + sender->patience_ms;
-            retry_ms = RETRY_MS_MIN;
+            retry_ms = SENDER_RETRY_MS_MIN;
         }
     }
 }

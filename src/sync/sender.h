@@ -5,6 +5,10 @@
 #include "sync/server.h"
 #include "sync/upload.h"
 
+/* A server that is away is tried again after these times, each twice the one before. */
+#define SENDER_RETRY_MS_MIN 1000
+#define SENDER_RETRY_MS_MAX 60000
+
 struct sender;
 
 struct sender_options {
@@ -12,6 +16,9 @@ struct sender_options {
     const struct sync_server *server; /* borrowed */
     int64_t patience_ms; /* after sender_finish: how long to wait for a server that is away */
 };
+
+/* How long to wait after another try that failed, given how long before it. Pure. thread: any */
+int64_t sender_retry_ms(int64_t before_ms);
 
 MUST_CHECK enum err_code sender_start(struct sender **ret_sender,
                                       const struct sender_options *options, struct err *err);

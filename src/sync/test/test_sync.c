@@ -2,6 +2,7 @@
 #include "sync/codefacts.h"
 #include "sync/recorder.h"
 #include "sync/runfolder.h"
+#include "sync/sender.h"
 #include "sync/upload.h"
 #include "sync/watch.h"
 
@@ -175,6 +176,27 @@ static int remove_base(void **state)
     return file_remove_tree(base, &err) != OK;
 }
 
+static void a_day_without_a_server_is_tried_once_a_minute(void **state)
+{
+    const int64_t day_ms = INT64_C(24) * 3600 * 1000;
+    int64_t wait_ms = SENDER_RETRY_MS_MIN, now_ms = 0;
+    int tries = 0;
+
+    (void)state;
+    for (; now_ms < day_ms; tries++) {
+        int64_t next_ms = sender_retry_ms(wait_ms);
+
+        assert_true(next_ms >= wait_ms);
+        assert_true(next_ms >= SENDER_RETRY_MS_MIN && next_ms <= SENDER_RETRY_MS_MAX);
+        wait_ms = next_ms;
+        now_ms += wait_ms;
+    }
+    /* Not more than once a minute once it is settled; and when the server is back it is noticed
+     * within one. */
+    assert_in_range(tries, 1440, 1450);
+    assert_int_equal(wait_ms, SENDER_RETRY_MS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +206,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(system_names_are_written_once, make_base, remove_base),
         cmocka_unit_test_setup_teardown(code_facts_are_json_without_credentials, make_base,
                                         remove_base),
+        cmocka_unit_test(a_day_without_a_server_is_tried_once_a_minute),
         cmocka_unit_test(a_job_does_not_ask_git),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -72,7 +72,8 @@ ORDER BY d.depth, d.id LIMIT :limit;
 UPDATE run SET facts_cut = :cut, facts_stale = 1 WHERE id = :id;
 
 -- name: run_facts_stale_list
-SELECT id FROM run WHERE facts_stale IN (1, 2) ORDER BY id LIMIT :limit;
+SELECT id FROM run WHERE facts_stale >= 1 AND facts_stale <= :most
+ORDER BY facts_stale, id LIMIT :limit;
 
 -- name: run_facts_state
 -- one row

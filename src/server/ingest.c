@@ -20,6 +20,7 @@
 /* An open tail is decoded for every chart: beyond this it is compacted before more is applied. */
 #define TAIL_BYTES_MAX   (32 * 1024 * 1024)
 #define REFRESH_RUNS     16
+#define COMING_MS        600000
 #define COMPACT_WRITERS  16
 #define CATCH_UP_WRITERS 256
 
@@ -156,15 +157,21 @@ static enum err_code refresh_one(struct server *server, struct store *store, run
     return OK;
 }
 
-/* Runs of which not all points count, or other ones than before. */
-static void refresh_some(struct server *server, struct store *store, size_t index)
+/* Runs of which not all points count, or other ones than before. Where facts are coming, a server
+ * has died meanwhile, this one before it was started again; but another server of the database may
+ * be bringing them right now, and is left alone for a while. *coming_ms: until when. */
+static void refresh_some(struct server *server, struct store *store, size_t index,
+                         int64_t *coming_ms)
 {
+    bool coming = !store_is_shared(store) || clock_mono_ms() >= *coming_ms;
     run_id runs[REFRESH_RUNS];
     size_t count = 0;
     struct err err;
 
-    if (store_run_facts_stale_list(store, REFRESH_RUNS, runs, &count, &err) != OK)
+    if (store_run_facts_stale_list(store, coming, REFRESH_RUNS, runs, &count, &err) != OK)
         return; /* it is tried again in a moment */
+    if (coming)
+        *coming_ms = clock_mono_ms() + COMING_MS;
     for (size_t i = 0; i < count && !server->stopping; i++) {
         enum err_code code;
         if ((uint64_t)runs[i].v % INGEST_COUNT != index)
@@ -244,7 +251,7 @@ void server__ingest_run(void *ctx)
     struct queue *queue = server->ingest[self->index];
     struct store store = {0};
     size_t index = self->index;
-    int64_t catch_up_ms = 0;
+    int64_t catch_up_ms = 0, coming_ms = 0;
     bool busy = false; /* compacting */
     bool unindexed = true, unpurged = true;
 
@@ -264,7 +271,7 @@ void server__ingest_run(void *ctx)
         if (queue_len(queue) == 0 && !server->stopping)
             busy = compact_some(server, &store, index);
         if (queue_len(queue) == 0 && !server->stopping)
-            refresh_some(server, &store, index);
+            refresh_some(server, &store, index, &coming_ms);
         if (index == 0)
             index_some(server, queue, &unindexed);
         if (index == INGEST_COUNT - 1)

@@ -190,12 +190,15 @@ static enum err_code ids_read(struct db_result *r, run_id *ret_ids, size_t *ret_
     return OK;
 }
 
-enum err_code store_run_facts_stale_list(struct store *store, int limit, run_id *ret_ids,
-                                         size_t *ret_count, struct err *err)
+enum err_code store_run_facts_stale_list(struct store *store, bool coming, int limit,
+                                         run_id *ret_ids, size_t *ret_count, struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
 
-    TRY(db__query(store->db, SQL_RUN_FACTS_STALE_LIST, ARGS(ARG_I64("limit", limit)), &r, err));
+    TRY(db__query(
+        store->db, SQL_RUN_FACTS_STALE_LIST,
+        ARGS(ARG_I64("most", coming ? RUN_FACTS_COMING : RUN_FACTS_STALE), ARG_I64("limit", limit)),
+        &r, err));
     return ids_read(&r, ret_ids, ret_count, err);
 }
 

@@ -42,9 +42,10 @@ MUST_CHECK enum err_code store_run_facts_state(struct store *store, run_id run,
 MUST_CHECK enum err_code store_run_facts_turn(struct store *store, run_id run,
                                               enum run_facts expected, enum run_facts state,
                                               bool *ret_turned, struct err *err);
-/* Stale ones, and those that are coming. */
-MUST_CHECK enum err_code store_run_facts_stale_list(struct store *store, int limit, run_id *ret_ids,
-                                                    size_t *ret_count, struct err *err);
+/* Runs whose facts are stale; with `coming` also those where they are coming. */
+MUST_CHECK enum err_code store_run_facts_stale_list(struct store *store, bool coming, int limit,
+                                                    run_id *ret_ids, size_t *ret_count,
+                                                    struct err *err);
 /* The runs that branch from `parent`, and those that branch from them, parents first; a run that is
  * being deleted may be among them. */
 MUST_CHECK enum err_code store_run_branch_list(struct store *store, const struct id *parent,

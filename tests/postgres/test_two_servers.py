@@ -380,3 +380,33 @@ def test_the_next_server_leads_when_the_leader_dies_or_hangs(pair: tuple[Server,
     for server in pair:
         assert server.ok("GET", "/api/v1/projects")["items"]
     assert leader_number(pair[0]) == second + 1  # the old leader decides nothing more
+
+
+def test_a_run_of_many_metrics_through_both_servers_has_every_fact_once(
+    pair: tuple[Server, Server],
+) -> None:
+    names, steps = 1500, 12  # so many that their facts are brought in piece by piece
+    run = make_id("r")
+    pair[0].ok("PUT", f"/api/v1/projects/demo/runs/{run}", {})
+    log = Log()
+    for step in range(steps):
+        log.row(step, {f"m{n}": float(step) for n in range(names)})
+        server = pair[step % 2]
+        answer = server.append(run, log)
+        assert answer.status == 200, answer.body
+        log.sent = answer.json["offset"]
+    for server in pair:
+        wait_applied(server, run, log)
+
+    def facts(server: Server) -> set[tuple[int, float, float]]:
+        found, cursor = [], ""
+        while True:
+            page = server.ok("GET", f"/api/v1/runs/{run}/metrics?limit=1000{cursor}")
+            found += page["items"]
+            cursor = f"&cursor={page['next_cursor']}"
+            if not page["next_cursor"]:
+                return {(len(found), 0.0, 0.0)} | {(f["count"], f["min"], f["max"]) for f in found}
+
+    want = {(names, 0.0, 0.0), (steps, 0.0, steps - 1.0)}
+    for server in pair:
+        wait_for("the facts", lambda: facts(server) == want)  # noqa: B023

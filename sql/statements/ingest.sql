@@ -74,6 +74,11 @@ SELECT d.body FROM writer_doc d JOIN writer w ON w.id = d.writer_id
 WHERE w.run_id = :run_id AND d.kind = :kind AND w.fenced = 0
 ORDER BY w.started_ms, w.public_id LIMIT :limit;
 
+-- name: writer_doc_writers
+SELECT d.writer_id FROM writer_doc d JOIN writer w ON w.id = d.writer_id
+WHERE w.run_id = :run_id AND d.kind = :kind AND length(d.body) <= :chars_max
+ORDER BY d.writer_id LIMIT :limit;
+
 -- name: writer_doc_later
 -- one row
 SELECT count(w.id) FROM writer_doc d JOIN writer w ON w.id = d.writer_id

@@ -5,7 +5,10 @@
 #include "sync/follow.h"
 #include "sync/tee.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+
+#define GIB (1024.0 * 1024 * 1024)
 
 /* The heads of the table: our own, or a few of them and the keys that were asked for. */
 static size_t table_heads(struct cli *cli, const char *heads[TABLE_COLUMNS_MAX])
@@ -107,6 +110,83 @@ static void print_definitions(const json_t *definitions)
     }
 }
 
+/* "0-3,8" of ascending numbers. */
+static const char *ranges(struct cli *cli, const json_t *numbers)
+{
+    const char *text = "";
+    size_t count = json_array_size(numbers), end;
+
+    for (size_t i = 0; i < count; i = end) {
+        json_int_t first = json_integer_value(json_array_get(numbers, i)), last = first;
+        for (end = i + 1; end < count; end++, last++)
+            if (json_integer_value(json_array_get(numbers, end)) != last + 1)
+                break;
+        text = arena_printf(&cli->arena, "%s%s%lld", text, i ? "," : "", (long long)first);
+        if (last > first)
+            text = arena_printf(&cli->arena, "%s-%lld", text, (long long)last);
+    }
+    return text;
+}
+
+/* "8 x NVIDIA H100 80GB, 2 x NVIDIA A100": GPUs of one kind stand together. */
+static const char *gpus_text(struct cli *cli, const json_t *gpus)
+{
+    const char *text = "", *name;
+    size_t count = json_array_size(gpus), end;
+
+    for (size_t i = 0; i < count; i = end) {
+        name = cli_get(json_array_get(gpus, i), "name");
+        for (end = i + 1; end < count; end++)
+            if (strcmp(cli_get(json_array_get(gpus, end), "name"), name) != 0)
+                break;
+        text = arena_printf(&cli->arena, "%s%s%zu x %s", text, i ? ", " : "", end - i,
+                            *name ? name : "GPU");
+    }
+    return text;
+}
+
+static void add_known(struct table *table, const char *text)
+{
+    table_add(table, *text ? text : "-");
+}
+
+static void add_machine(struct cli *cli, struct table *table, const json_t *one)
+{
+    const json_t *machine = json_object_get(one, "machine");
+    int64_t threads = cli_get_i64(json_object_get(machine, "cpu"), "threads", 0);
+    int64_t bytes = cli_get_i64(machine, "memory_bytes", 0);
+
+    add_known(table, cli_get(one, "host"));
+    add_known(table, ranges(cli, json_object_get(one, "ranks")));
+    add_known(table, gpus_text(cli, json_object_get(machine, "gpus")));
+    add_known(table, threads > 0 ? arena_printf(&cli->arena, "%" PRIi64, threads) : "");
+    add_known(table, bytes > 0 ? arena_printf(&cli->arena, "%.0f GiB", (double)bytes / GIB) : "");
+    add_known(table, cli_get(machine, "driver"));
+    add_known(table, cli_get(machine, "cuda"));
+}
+
+static void print_machines(struct cli *cli, const json_t *run)
+{
+    static const char *const heads[] = {"HOST",   "RANKS",  "GPUS", "CPUS",
+                                        "MEMORY", "DRIVER", "CUDA"};
+    const json_t *machines = json_object_get(run, "machines"), *one;
+    int64_t more = cli_get_i64(run, "host_count", 0) - (int64_t)json_array_size(machines);
+    struct table table;
+    size_t i;
+
+    if (json_array_size(machines) == 0)
+        return;
+    table_init(&table, &cli->arena, heads, ARRAY_LEN(heads));
+    json_array_foreach(machines, i, one)
+    {
+        add_machine(cli, &table, one);
+    }
+    printf("\n");
+    table_print(&table);
+    if (more > 0)
+        printf("and %" PRIi64 " more hosts\n", more);
+}
+
 enum err_code cmd_run(struct cli *cli, int *ret_exit, struct err *err)
 {
     CLEANUP(json_release) json_t *run = NULL;
@@ -129,6 +209,7 @@ enum err_code cmd_run(struct cli *cli, int *ret_exit, struct err *err)
     print_members(cli, "config", json_object_get(run, "config"));
     print_members(cli, "summary", json_object_get(run, "summary"));
     print_definitions(json_object_get(run, "definitions"));
+    print_machines(cli, run);
     return OK;
 }
 

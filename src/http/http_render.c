@@ -346,6 +346,26 @@ static void render_definitions(struct json_writer *w, const struct definitions *
     json_end_array(w);
 }
 
+static void render_hosts(struct json_writer *w, const struct run_hosts *hosts)
+{
+    json_put_key(w, "machines");
+    json_begin_array(w);
+    for (size_t i = 0; i < hosts->count; i++) {
+        const struct run_host *host = &hosts->items[i];
+        json_begin_object(w);
+        http_render_text(w, "host", host->host);
+        json_put_key(w, "ranks");
+        json_begin_array(w);
+        for (size_t r = 0; r < host->rank_count; r++)
+            json_put_i64(w, host->ranks[r]);
+        json_end_array(w);
+        render_doc(w, "machine", host->machine);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    http_render_number(w, "host_count", (int64_t)hosts->total);
+}
+
 void http_render_run(struct json_writer *w, const struct run *run, const struct run_detail *detail,
                      time_ms now)
 {
@@ -354,6 +374,7 @@ void http_render_run(struct json_writer *w, const struct run *run, const struct 
         render_doc(w, "command", run->command);
         render_doc(w, "code", detail->code);
         render_doc(w, "machine", detail->machine);
+        render_hosts(w, &detail->hosts);
         render_definitions(w, &detail->defined);
         http_render_number(w, "console_bytes", detail->console_bytes);
         http_render_bool(w, "parent_exists", detail->parent_exists);

@@ -64,7 +64,7 @@ struct run {
     X(RUN_DOC_CONFIG, "config")                                                                    \
     X(RUN_DOC_SUMMARY, "summary")                                                                  \
     X(RUN_DOC_CODE, "code")                                                                        \
-    X(RUN_DOC_MACHINE, "machine")                                                                  \
+    X(RUN_DOC_MACHINE, "machine") /* of runs of the first version: else their writers have it */   \
     X(RUN_DOC_DIFF, "diff")                                                                        \
     X(RUN_DOC_DEFINED, "defined") /* what its metrics mean, inherited or its own */                \
     X(RUN_DOC_BASE, "base")       /* what it was before its logs said anything */

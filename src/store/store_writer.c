@@ -48,6 +48,27 @@ enum err_code store_writer_doc_list(struct store *store, run_id run, enum writer
     return OK;
 }
 
+enum err_code store_writer_doc_writers(struct store *store, run_id run,
+                                       const struct writer_doc_filter *filter, struct arena *arena,
+                                       writer_id **ret_writers, size_t *ret_count, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    writer_id *writers = arena_array(arena, (size_t)filter->limit, sizeof *writers);
+    size_t count = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_WRITER_DOC_WRITERS,
+                  ARGS(ARG_I64("run_id", run.v),
+                       ARG_TEXT("kind", str_from(writer_doc_name(filter->kind))),
+                       ARG_I64("chars_max", filter->chars_max), ARG_I64("limit", filter->limit)),
+                  &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+        writers[count++] = (writer_id){db__i64(&r, 0)};
+    *ret_writers = writers;
+    *ret_count = count;
+    return OK;
+}
+
 enum err_code store_writer_doc_is_last(struct store *store, const struct writer *writer,
                                        enum writer_doc kind, bool *ret_last, struct err *err)
 {

@@ -19,6 +19,16 @@ MUST_CHECK enum err_code store_writer_doc_list(struct store *store, run_id run,
                                                enum writer_doc kind, int limit, struct arena *arena,
                                                struct str **ret_bodies, size_t *ret_count,
                                                struct err *err);
+/* Which writers of the run have such a document, of at most `chars_max` characters; by id. */
+struct writer_doc_filter {
+    enum writer_doc kind;
+    int64_t chars_max;
+    int limit;
+};
+MUST_CHECK enum err_code store_writer_doc_writers(struct store *store, run_id run,
+                                                  const struct writer_doc_filter *filter,
+                                                  struct arena *arena, writer_id **ret_writers,
+                                                  size_t *ret_count, struct err *err);
 /* True when no writer behind `writer` in that order has such a document. */
 MUST_CHECK enum err_code store_writer_doc_is_last(struct store *store, const struct writer *writer,
                                                   enum writer_doc kind, bool *ret_last,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from support import Log, Server, make_id, wait_for
 
-ALERT, MARK, GONE, DIFF = 17, 18, 19, 20
+MACHINE, ALERT, MARK, GONE, DIFF = 3, 17, 18, 19, 20
 RUNS = "/api/v1/projects/demo/runs"
 
 
@@ -220,6 +221,60 @@ def test_the_order_of_arrival_changes_nothing(server: Server) -> None:
     assert shown["tags"] == ["x", "three"]
     assert console == b"one\r\ntwo\r\nthree\r\n"
     assert len(told) == 3 and diff == {"diff": "+1", "bytes": 2, "cut": False}
+
+
+def cluster() -> list[Log]:
+    """Two hosts of two ranks, taken up again once: sidecars say what each machine is."""
+    logs = []
+    for host in range(2):
+        for life in range(2):
+            side = log_at(10 * life + host, kind="sidecar", host=f"n{host}")
+            gpus = [{"name": "H100", "uuid": f"{host}-{gpu}"} for gpu in range(8)]
+            side.document(MACHINE, {"host": f"n{host}", "driver": f"55{life}", "gpus": gpus})
+            logs.append(side)
+        for rank in range(2):
+            logs.append(log_at(2, host=f"n{host}", rank=2 * host + rank, world_size=4))
+    return logs
+
+
+def test_each_host_tells_its_machine_once_in_whatever_order(server: Server) -> None:
+    seen = []
+    rng = random.Random(7)
+    for turn in range(8):
+        logs = cluster()
+        if turn:
+            rng.shuffle(logs)
+        run = make_id("r")
+        server.ok("PUT", f"{RUNS}/{run}", {})
+        for log in logs:
+            server.upload(run, log)
+        shown = show(server, run)
+        seen.append((shown["machines"], shown["machine"], shown["host_count"]))
+    machines, machine, count = seen[0]
+    assert all(one == seen[0] for one in seen)
+    assert count == 2
+    assert [(one["host"], one["ranks"]) for one in machines] == [("n0", [0, 1]), ("n1", [2, 3])]
+    assert [one["machine"]["driver"] for one in machines] == ["551", "551"]
+    assert len(machines[1]["machine"]["gpus"]) == 8
+    assert machine == machines[0]["machine"]
+
+
+def test_a_host_whose_machine_is_not_known_is_listed_all_the_same(server: Server, run: str) -> None:
+    server.upload(run, log_at(0, host="a", rank=0))
+    side = log_at(1, kind="sidecar", host="b")
+    side.document(MACHINE, {"host": "b"})
+    server.upload(run, side)
+    server.upload(run, log_at(1, host="b", rank=1))
+    huge = log_at(2, kind="sidecar", host="c")
+    huge.document(MACHINE, {"host": "c", "note": "x" * 300_000})
+    server.upload(run, huge)
+    shown = show(server, run)
+    assert shown["machines"] == [
+        {"host": "a", "ranks": [0], "machine": None},
+        {"host": "b", "ranks": [1], "machine": {"host": "b"}},
+        {"host": "c", "ranks": [], "machine": None},
+    ]
+    assert shown["machine"] == {"host": "b"}
 
 
 def test_what_a_person_changed_stays_when_logs_come_late(server: Server, run: str) -> None:

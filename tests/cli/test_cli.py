@@ -123,7 +123,7 @@ def test_launch_wait_brings_log_exit_code_and_the_final_block(
     assert re.search(r"^run time +\S+", done.stdout, re.M)
     assert re.search(r"^cost +\S+", done.stdout, re.M)
     assert re.search(r"^run +http://127\.0\.0\.1:\d+/p/demo/r/r[a-z2-7]{12}$", done.stdout, re.M)
-    assert re.search(r"queued|starting|running", done.stderr)
+    assert re.search(r"queued|offered|starting|running", done.stderr)
     assert "\r" not in done.stderr + done.stdout and "\x1b" not in done.stderr  # plain in a pipe
 
 
@@ -314,6 +314,30 @@ def test_runs_and_exec_and_projects(cli: Cli) -> None:
     assert "byhand" in cli.ok("run", listed["id"])
     cli.ok("projects", "create", "other", "--title", "Another")
     assert {project["name"] for project in cli.json("projects")} == {"demo", "other"}
+
+
+def test_a_run_tells_each_of_its_machines_on_a_line(cli: Cli, server: Server) -> None:
+    run = make_id("r")
+    server.ok("PUT", f"/api/v1/projects/demo/runs/{run}", {})
+    for host in range(2):
+        side = Log()
+        side.start(kind="sidecar", host=f"gpu-{host}")
+        machine = {"cpu": {"threads": 64}, "memory_bytes": 2 << 40, "driver": "550.54"}
+        gpus = [{"name": "H100"}] * 8 if host else [{"name": "H100"}, {"name": "A100"}]
+        side.document(3, {**machine, "cuda": "12.4", "gpus": gpus})
+        server.upload(run, side)
+        for rank in (0, 1, 3):
+            log = Log()
+            log.start(host=f"gpu-{host}", rank=4 * host + rank)
+            server.upload(run, log)
+    shown = cli.ok("run", run).split("\n\n")[1].splitlines()
+    assert [line.split() for line in shown] == [
+        ["HOST", "RANKS", "GPUS", "CPUS", "MEMORY", "DRIVER", "CUDA"],
+        *(
+            [f"gpu-{host}", ranks, *gpus.split(), "64", "2048", "GiB", "550.54", "12.4"]
+            for host, ranks, gpus in [(0, "0-1,3", "1 x H100, 1 x A100"), (1, "4-5,7", "8 x H100")]
+        ),
+    ]
 
 
 def test_runs_are_filtered_sorted_and_shown_with_columns(cli: Cli, server: Server) -> None:

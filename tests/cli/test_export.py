@@ -64,7 +64,8 @@ def add_run(server: Server, project: str, index: int, rows: int = 40) -> str:
     log.end(exit_code=0)
     server.upload(run, log)
     other = Log()  # a second process of the run, still open: its log waits in one piece
-    other.start(kind="child")
+    other.start(kind="child", host="box2", rank=1)
+    other.document(3, {"host": "box2", "gpus": [{"name": "H100"}]})
     other.row(3, {"loss": 5.0})
     server.upload(run, other)
     return run

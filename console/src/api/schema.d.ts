@@ -1133,7 +1133,12 @@ export interface components {
             command: string[];
             /** @description Commit, branch, remote, hash of the diff, packages, Python */
             code: Record<string, never> | null;
+            /** @description Of the first of its hosts that told */
             machine: Record<string, never> | null;
+            /** @description Its hosts: first that of the lowest rank (0, or no rank), where it started last; at most 1,000 */
+            machines: components["schemas"]["RunHost"][];
+            /** @description How many hosts there are */
+            host_count: number;
             console_bytes?: components["schemas"]["Count"];
             unknown_records?: components["schemas"]["Count"];
             /** @description The parent is still there, and with it what was inherited */
@@ -1142,6 +1147,14 @@ export interface components {
             has_hidden?: boolean;
             /** @description What its metrics mean, as define_metric said in this run or in the one it branches from: whole names first, then beginnings, the longest first */
             definitions?: components["schemas"]["MetricDefinition"][];
+        };
+        RunHost: {
+            /** @description As its processes name it; may be empty */
+            host: string;
+            /** @description That ran there, ascending; none where processes have no rank */
+            ranks: number[];
+            /** @description What its processors, memory, GPUs and system are, as it told last; null: unknown, or more than 256 KiB, or behind the first 8 MiB of the list */
+            machine: Record<string, never> | null;
         };
         RunCreate: {
             name?: string;

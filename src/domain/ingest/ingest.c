@@ -247,7 +247,7 @@ static enum err_code apply_docs(struct cmd *cmd, struct run *run, const struct w
     if (b->code.len)
         TRY(runs_fold_replace(cmd, w, WRITER_DOC_CODE, b->code, err));
     if (b->machine.len)
-        TRY(runs_fold_replace(cmd, w, WRITER_DOC_MACHINE, b->machine, err));
+        TRY(store_writer_doc_set(cmd->store, w->id, WRITER_DOC_MACHINE, b->machine, err));
     if (b->diff.len)
         TRY(runs_fold_replace(cmd, w, WRITER_DOC_DIFF, b->diff, err));
     for (const struct ingest_file *f = b->files; f; f = f->next)

@@ -155,6 +155,16 @@ static int64_t console_size(const struct run *run, const struct writer *writers,
     return size;
 }
 
+static enum err_code load_machine(struct cmd *cmd, run_id run, struct run_detail *detail,
+                                  struct err *err)
+{
+    for (size_t i = 0; i < detail->hosts.count && !detail->machine.len; i++)
+        detail->machine = detail->hosts.items[i].machine;
+    if (detail->machine.len)
+        return OK;
+    return store_run_doc_get(cmd->store, run, RUN_DOC_MACHINE, cmd->arena, &detail->machine, err);
+}
+
 enum err_code runs_load_detail(struct cmd *cmd, const struct run *run,
                                struct run_detail *ret_detail, struct err *err)
 {
@@ -163,10 +173,10 @@ enum err_code runs_load_detail(struct cmd *cmd, const struct run *run,
     size_t count = 0;
 
     TRY(store_run_doc_get(cmd->store, run->id, RUN_DOC_CODE, cmd->arena, &ret_detail->code, err));
-    TRY(store_run_doc_get(cmd->store, run->id, RUN_DOC_MACHINE, cmd->arena, &ret_detail->machine,
-                          err));
     TRY(define_load(cmd, run->id, &ret_detail->defined, err));
     TRY(runs_writers(cmd, run->id, &writers, &count, err));
+    TRY(runs_hosts_load(cmd, run->id, writers, count, &ret_detail->hosts, err));
+    TRY(load_machine(cmd, run->id, ret_detail, err));
     ret_detail->console_bytes = console_size(run, writers, count);
     ret_detail->has_hidden = has_hidden(cmd, writers, count);
     ret_detail->parent_exists =

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "domain/cmd.h"
 #include "domain/runs/define.h"
+#include "domain/runs/runs_hosts.h"
 #include "domain/runs/runs_writers_state.h"
 #include "store/store_alert.h"
 
@@ -44,7 +45,8 @@ MUST_CHECK enum err_code runs_purge(struct cmd *cmd, bool *ret_more, struct err 
  * was defined for it, else the last value. */
 MUST_CHECK enum err_code runs_load_docs(struct cmd *cmd, struct run *run, struct err *err);
 struct run_detail {
-    struct str code, machine; /* JSON or {0} */
+    struct str code, machine; /* JSON or {0}; the machine is that of the first host that has one */
+    struct run_hosts hosts;
     struct definitions defined;
     int64_t unknown_records;
     int64_t console_bytes;

@@ -113,8 +113,7 @@ static enum run_doc run_doc_of(enum writer_doc kind)
     case WRITER_DOC_CONFIG: return RUN_DOC_CONFIG;
     case WRITER_DOC_SUMMARY: return RUN_DOC_SUMMARY;
     case WRITER_DOC_CODE: return RUN_DOC_CODE;
-    case WRITER_DOC_DIFF: return RUN_DOC_DIFF;
-    default: return RUN_DOC_MACHINE;
+    default: return RUN_DOC_DIFF;
     }
 }
 

@@ -9,7 +9,7 @@
 /* Merges `patch` (an object) key by key into what the writer said, and works out the run's. */
 MUST_CHECK enum err_code runs_fold_merge(struct cmd *cmd, const struct writer *writer,
                                          enum writer_doc kind, json_t *patch, struct err *err);
-/* Replaces what the writer said (code, machine). What a job was launched from is known to the job
+/* Replaces what the writer said (code, diff). What a job was launched from is known to the job
  * alone and stays. */
 MUST_CHECK enum err_code runs_fold_replace(struct cmd *cmd, const struct writer *writer,
                                            enum writer_doc kind, struct str body, struct err *err);

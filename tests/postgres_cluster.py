@@ -72,9 +72,14 @@ def create(name: str, template: str = TEMPLATE) -> None:
     made.append(name)
 
 
+def drop(name: str) -> None:
+    made.remove(name)
+    psql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
 def drop_made() -> None:
     while made:
-        psql(f"DROP DATABASE IF EXISTS {made.pop()} WITH (FORCE)")
+        drop(made[-1])
 
 
 @contextmanager

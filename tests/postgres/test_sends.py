@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import errno
 import http.client
+import shutil
 import signal
 import sys
 from pathlib import Path
 from typing import Any
 
+import postgres_cluster
 from support import report, wait_for
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "faults"))
@@ -78,6 +80,8 @@ def round_of(folder: Path, **fault: Any) -> tuple[int, bool]:
     server.wait_compacted()
     work.check(server, POSTS)
     assert server.stop() == 0
+    postgres_cluster.drop(server.database)  # there are hundreds
+    shutil.rmtree(folder)
     return calls, killed
 
 

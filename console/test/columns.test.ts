@@ -20,8 +20,12 @@ describe('columns of the runs table', () => {
   it('start with time and money, then what the server offers first', () => {
     const keys = ['config.lr', 'config.seed', 'summary._step', 'summary.loss', 'summary.loss']
     expect(defaultColumns(keys.map(offer)).join(' ')).toBe(
-      'state created runtime cost summary.loss summary._step config.lr config.seed',
+      'state created runtime cost config.lr config.seed summary.loss summary._step',
     )
+    const same: RunColumn = { key: 'config.epochs', runs: 5, values: 1 }
+    const alone: RunColumn = { key: 'config.lr', runs: 1, values: 1 }
+    expect(defaultColumns([same, alone])).not.toContain('config.epochs')
+    expect(defaultColumns([same, alone])).toContain('config.lr')
     expect(withTags(['state', 'cost', 'config.lr'])).toEqual(['state', 'cost', 'tags', 'config.lr'])
   })
 

@@ -34,6 +34,8 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> None:
     run = euvyra.init(project="demo", name="digits", config=parse_arguments(), tags=["example"])
     config = run.config  # inside a job it also holds what the job was launched with
+    run.define_metric("val/loss", goal="minimize")  # a run is known by its best, not by its last
+    run.define_metric("val/accuracy", goal="maximize")
 
     pixels, labels = load_digits(return_X_y=True)
     train_x, test_x, train_y, test_y = train_test_split(
@@ -51,7 +53,7 @@ def main() -> None:
     )
     digits = np.unique(labels)
     shuffle = np.random.default_rng(config.seed)
-    step, best = 0, 0.0
+    step = 0
     for epoch in range(config.epochs):
         began = time.perf_counter()
         order = shuffle.permutation(len(train_x))
@@ -63,7 +65,6 @@ def main() -> None:
             step += 1
         accuracy = accuracy_score(test_y, model.predict(test_x))
         loss = log_loss(test_y, model.predict_proba(test_x), labels=digits)
-        best = max(best, accuracy)
         run.log(
             {
                 "val/loss": loss,
@@ -81,7 +82,7 @@ def main() -> None:
             break
         time.sleep(config.pace)
 
-    run.summary.update(accuracy=accuracy, best_accuracy=best, loss=loss, steps=step)
+    run.summary["steps"] = step
     run.finish()
 
 

@@ -330,8 +330,8 @@ describe('the frame', () => {
     server.jobs[0].name = 'renamed-while-watched'
     server.send('job', { id: server.jobs[0].id, project: 'demo' })
     await second.getByText('renamed-while-watched').waitFor()
+    server.jobs[0].name = 'renamed-again' // of which nobody hears until the next tab asks
     await opened.page.close()
-    server.jobs[0].name = 'renamed-again'
     await second.waitForFunction(() => navigator.locks.query().then((q) => q.held.length === 1))
     await second.getByText('renamed-again').waitFor()
     await opened.context.close()

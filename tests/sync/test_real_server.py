@@ -108,7 +108,7 @@ def test_the_example_trains_and_is_recorded(real: Server, runs: Path) -> None:
     assert done.returncode == 0, done.stderr
     run = only_run(runs)
     detail = wait_for("the run to end", lambda: ended(real, run))
-    assert detail["summary"]["accuracy"] > 0.8
+    assert detail["summary"]["val/accuracy"] > 0.8
     wait_for("all points", lambda: points(real, run, "val/accuracy") == 3)
 
 

@@ -17,6 +17,7 @@ export type ColumnId = General | `config.${string}` | `summary.${string}` | `met
 
 const SHOWN_FIRST: ColumnId[] = ['state', 'created', 'runtime', 'cost']
 const CONFIG_FIRST = 5
+const CONFIG_BEFORE = 2 // what was tried stands before what came of it
 const SUMMARY_FIRST = 3
 const ASKED_MAX = 50 // more would be refused
 
@@ -49,14 +50,24 @@ export const isColumn = (text: string): text is ColumnId =>
 /** Bookkeeping is not what tells runs apart. */
 const isPlain = (key: string): boolean => !/^summary\.(_|cost|epoch$|step$)/.test(key)
 
+/** What is the same in all runs tells none apart. */
+const isVarious = (column: RunColumn): boolean => column.values !== 1 || column.runs === 1
+
 /** Time and money come first, then the keys that the server offers first. */
 export function defaultColumns(offered: RunColumn[]): ColumnId[] {
-  const keys = [...new Set(offered.map((column) => column.key))].filter(isColumn)
+  const various = offered.filter(isVarious)
+  const keys = [...new Set(various.map((column) => column.key))].filter(isColumn)
   const some = (kind: string, max: number): ColumnId[] => {
     const all = keys.filter((key) => key.startsWith(kind))
     return [...all.filter(isPlain), ...all.filter((key) => !isPlain(key))].slice(0, max)
   }
-  return [...SHOWN_FIRST, ...some('summary.', SUMMARY_FIRST), ...some('config.', CONFIG_FIRST)]
+  const config = some('config.', CONFIG_FIRST)
+  return [
+    ...SHOWN_FIRST,
+    ...config.slice(0, CONFIG_BEFORE),
+    ...some('summary.', SUMMARY_FIRST),
+    ...config.slice(CONFIG_BEFORE),
+  ]
 }
 
 /** Tags are shown by themselves where there are any. */

@@ -120,6 +120,9 @@ ORDER BY run_id LIMIT :limit;
 SELECT run_id, first_bits, sum_bits, finite_count, point_count FROM run_metric
 WHERE metric_id = :metric_id ORDER BY run_id LIMIT :limit;
 
+-- name: metric_runs_newest
+SELECT run_id FROM run_metric WHERE metric_id = :metric_id ORDER BY run_id DESC LIMIT :limit;
+
 -- name: metric_columns
 SELECT m.name, (
     SELECT count(r.run_id) FROM (

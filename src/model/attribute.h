@@ -10,7 +10,7 @@
 #define ATTRIBUTE_DEPTH_MAX      16   /* deeper objects are kept as JSON text */
 
 /* Runs indexed by older rules are indexed again; raise it with every change of the rules. */
-#define RUN_INDEX_VERSION 1
+#define RUN_INDEX_VERSION 2
 
 typedef struct {
     int64_t v;
@@ -22,6 +22,7 @@ enum attribute_space {
     ATTRIBUTE_SUMMARY,
     ATTRIBUTE_CODE,
     ATTRIBUTE_DEFINED, /* what its metrics mean: docs/metrics.md */
+    ATTRIBUTE_HOSTS,   /* all hosts of a run that has several; the field has one */
 };
 
 /* In the order in which they sort. */

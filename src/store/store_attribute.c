@@ -416,6 +416,24 @@ enum err_code store_metric_runs_walk(struct store *store, const struct metric_ru
     return OK;
 }
 
+enum err_code store_metric_runs_newest(struct store *store, metric_id metric, int limit,
+                                       struct arena *arena, run_id **ret_runs, size_t *ret_count,
+                                       struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    run_id *runs = arena_array(arena, (size_t)limit, sizeof *runs);
+    size_t count = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_METRIC_RUNS_NEWEST,
+                  ARGS(ARG_I64("metric_id", metric.v), ARG_I64("limit", limit)), &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+        runs[count++] = (run_id){db__i64(&r, 0)};
+    *ret_runs = runs;
+    *ret_count = count;
+    return OK;
+}
+
 enum err_code store_metric_columns(struct store *store, project_id project,
                                    const struct attribute_key_filter *filter, struct arena *arena,
                                    struct metric_column **ret_columns, size_t *ret_count,

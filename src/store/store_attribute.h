@@ -117,6 +117,10 @@ struct metric_runs_walk {
 };
 MUST_CHECK enum err_code
 store_metric_runs_walk(struct store *store, const struct metric_runs_walk *walk, struct err *err);
+/* Runs that have a metric, newest first. */
+MUST_CHECK enum err_code store_metric_runs_newest(struct store *store, metric_id metric, int limit,
+                                                  struct arena *arena, run_id **ret_runs,
+                                                  size_t *ret_count, struct err *err);
 struct metric_column {
     struct str name;
     int64_t run_count; /* at most METRIC_COLUMN_RUNS_MAX */

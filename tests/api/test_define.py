@@ -291,3 +291,30 @@ def test_a_deleted_run_takes_its_definitions_out_of_the_table(server: Server) ->
     server.ok("DELETE", f"/api/v1/runs/{run}")
     page = listed(server, columns="summary.gone/x")
     assert all(row["figures"] == [None] for row in page["items"])
+
+
+def offered(server: Server, search: str) -> list[str]:
+    query = urllib.parse.urlencode({"search": search})
+    items = server.ok("GET", f"/api/v1/projects/demo/run-columns?{query}")["items"]
+    return [item["key"] for item in items]
+
+
+def test_a_metric_that_no_run_shows_is_offered_by_its_name_alone(server: Server) -> None:
+    quiet = [{"name": "quiet/*", "summary": "none"}]
+    lives = [(quiet, {"quiet/a": 1.0, "quiet/b": 1.0}), ([], {"quiet/b": 1.0})]
+    for said, values in lives:
+        log = log_at(0, *said)
+        log.row(0, values)
+        server.upload(new_run(server), log)
+    assert offered(server, "quiet") == ["summary.quiet/b"]
+    assert offered(server, "quiet/a") == ["summary.quiet/a"]
+    page = listed(server, columns="metric.quiet/a.last", filter="metric.quiet/a.last = 1")
+    assert [row["values"] for row in page["items"]] == [[1]]
+
+
+def test_a_metric_of_which_one_run_shows_a_value_again_is_offered(server: Server) -> None:
+    for figure in ("none", "max"):
+        log = log_at(0, {"name": "loud", "summary": figure})
+        log.row(0, {"loud": 1.0})
+        server.upload(new_run(server), log)
+        assert offered(server, "lou") == (["summary.loud"] if figure == "max" else [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -257,6 +258,30 @@ def test_each_host_tells_its_machine_once_in_whatever_order(server: Server) -> N
     assert [one["machine"]["driver"] for one in machines] == ["551", "551"]
     assert len(machines[1]["machine"]["gpus"]) == 8
     assert machine == machines[0]["machine"]
+
+
+def found(server: Server, term: str) -> list[str]:
+    query = urllib.parse.urlencode({"filter": term, "columns": "host"})
+    return [row["id"] for row in server.ok("GET", f"{RUNS}?{query}")["items"]]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_run_is_found_by_each_of_its_hosts(
+    server: Server, run: str, order: tuple[int, ...]
+) -> None:
+    names = [f"{run}-{host}" for host in range(3)]
+    logs = [log_at(host, host=names[host], rank=host) for host in range(3)]
+    for host in order:
+        server.upload(run, logs[host])
+        assert found(server, f'host = "{names[host]}"') == [run]
+    for name in names:
+        assert found(server, f'host = "{name}"') == [run]
+    assert found(server, f'host ~ "{run}-[01]"') == [run]
+    assert found(server, f'host = "{run}-3"') == []
+    assert run not in found(server, f'host != "{names[0]}"')
+    assert run in found(server, "host is not null") and run not in found(server, "host is null")
+    server.ok("DELETE", f"/api/v1/runs/{run}")
+    assert found(server, f'host = "{names[0]}"') == []
 
 
 def test_a_host_whose_machine_is_not_known_is_listed_all_the_same(server: Server, run: str) -> None:

@@ -79,8 +79,38 @@ function run(n) {
   }
 }
 const runs = Array.from({ length: 64 }, (_, n) => run(n))
+/** What a sidecar tells of a host with so many GPUs. */
+const machine = (host, gpus, driver = '550.54.15') => ({
+  host,
+  os: 'Debian GNU/Linux 12',
+  kernel: 'Linux 6.1.0',
+  arch: 'x86_64',
+  cpu: { model: 'AMD EPYC 9654', cores: 96, threads: 192 },
+  memory_bytes: 2164663517184,
+  disk_bytes: 7681501126656,
+  slurm_job_id: '4711',
+  driver,
+  cuda: '12.4',
+  gpus: Array.from({ length: gpus }, (_, i) => ({
+    name: 'NVIDIA H100 80GB HBM3',
+    uuid: `GPU-${host}-${i}`,
+    memory_bytes: 85520809984,
+  })),
+})
+const ranks = (from, count) => Array.from({ length: count }, (_, i) => from + i)
+const cluster = [
+  ...[0, 1, 2, 3].map((n) => ({
+    host: `gpu-0${n + 1}`,
+    ranks: ranks(n * 8, 8),
+    machine: machine(`gpu-0${n + 1}`, 8),
+  })),
+  { host: 'gpu-17', ranks: [32, 33, 36], machine: machine('gpu-17', 3, '535.161.08') },
+  { host: 'cpu-data-loader-with-a-long-name.example.org', ranks: [], machine: null },
+]
 const detail = (one) => ({
   ...one,
+  machines: one.id === id('r', 1) ? cluster : [],
+  host_count: one.id === id('r', 1) ? 8 : 1,
   command: ['python', 'examples/digits/train.py', '--epochs', '30'],
   parent: one.id === id('r', 1) ? id('r', 9) : null,
   parent_step: one.id === id('r', 1) ? 500 : null,

@@ -116,6 +116,72 @@ describe('a run that lives on', () => {
   })
 })
 
+describe('the machines of a run', () => {
+  it('stand together where they are alike, and open to each host', async () => {
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    await page.goto(`${server.url}/p/vision/r/${server.runs[0].id}/overview`)
+    const card = page.getByRole('region', { name: '8 machines' })
+    const alike = card.getByText('4 hosts, each 8 × NVIDIA H100 80GB HBM3')
+    await card.getByText('ranks 0–31 · 192 CPUs · 2 TiB · driver 550.54.15 · CUDA 12.4').waitFor()
+    await card.getByText('gpu-17: 3 × NVIDIA H100').waitFor()
+    await card.getByText('ranks 32–33, 36').waitFor()
+    await card.getByText('2 more hosts are not listed.').waitFor()
+    assert.equal(await card.getByRole('table').count(), 0)
+    await alike.focus()
+    await alike.click()
+    await card.getByText('gpu-03').click()
+    await card.getByText('NVIDIA H100 80GB HBM3, 80 GiB, GPU-gpu-03-7').waitFor()
+    assert.equal(await card.getByRole('table').count(), 1)
+    assert.deepEqual(await axeRun(page), [])
+    await page.goto(`${server.url}/p/vision/r/${server.runs[1].id}/overview`)
+    await page.getByRole('region', { name: 'Machine', exact: true }).waitFor()
+    assert.deepEqual(await troubleOf(opened), [])
+    await opened.context.close()
+  })
+})
+
+describe('the runs table by keys', () => {
+  it('is one stop, walks its cells, says and shows what a value is, opens, chooses and sorts', async () => {
+    const opened = await pageOpen(browser, looks['light English'])
+    const { page } = opened
+    const keys = async (...names) => {
+      for (const name of names) await page.keyboard.press(name)
+    }
+    await page.goto(`${server.url}/p/vision/runs?cols=state%2Csummary.loss`)
+    const grid = page.getByRole('grid')
+    await page.getByRole('rowheader').first().waitFor()
+    assert.equal(
+      await grid
+        .locator('a, button, input')
+        .evaluateAll((all) => all.filter((one) => one.tabIndex >= 0).length),
+      0,
+    )
+    const active = async () =>
+      page.locator(`[id="${await grid.getAttribute('aria-activedescendant')}"]`)
+    await grid.focus()
+    assert.equal(await (await active()).getAttribute('role'), 'columnheader')
+    await keys('ArrowDown', 'End')
+    const cell = await active()
+    assert.match(
+      await cell.ariaSnapshot(),
+      /gridcell ".*least value, at step 1,160; less is better"/,
+    )
+    await cell.locator('.cell-note', { hasText: 'at step 1,160' }).waitFor()
+    assert.deepEqual(await axeRun(page), [])
+    await keys('PageDown', 'Home')
+    assert.match(await (await active()).textContent(), /digits-\d\d$/)
+    await keys('Control+Home', ' ')
+    assert.ok(await page.getByRole('checkbox', { name: /amber-digits-1$/ }).isChecked())
+    await keys('ArrowUp', 'End', 'Enter')
+    await page.waitForURL('**sort=**summary.loss**')
+    await keys('ArrowDown', 'Enter')
+    await page.waitForURL('**/overview**')
+    assert.deepEqual(await troubleOf(opened), [])
+    await opened.context.close()
+  })
+})
+
 describe('what a metric means', () => {
   it('marks the best run, says which value is shown, and draws a metric over another one', async () => {
     const opened = await pageOpen(browser, looks['light English'])

@@ -35,6 +35,37 @@ export function Card(props: {
   )
 }
 
+interface RowsProps {
+  value: unknown
+  needle?: string // in lower case: rows without it are left out
+  notes?: ReadonlyMap<string, string> | undefined // what to say of a value, by its name
+}
+
+/** Nested values as flat rows of names and values. */
+export function ValueRows({ value, needle = '', notes }: RowsProps): ReactElement {
+  const rows = useMemo(() => flatten(value), [value])
+  const shown = needle
+    ? rows.filter((row) => `${row.path} ${formatValue(row.value)}`.toLowerCase().includes(needle))
+    : rows
+  return (
+    <table className="table key-values">
+      <tbody>
+        {shown.map((row) => (
+          <tr key={row.path}>
+            <th scope="row" className="mono">
+              {row.path}
+            </th>
+            <td className={`mono ${typeof row.value === 'number' ? 'value-number' : ''}`}>
+              {formatValue(row.value)}
+              {notes?.has(row.path) && <span className="value-note">{notes.get(row.path)}</span>}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
 interface KeyValuesProps {
   title: string
   value: unknown
@@ -54,37 +85,17 @@ export function KeyValues({
   notes,
 }: KeyValuesProps): ReactElement {
   const [search, setSearch] = useState('')
-  const rows = useMemo(() => flatten(value), [value])
-  const needle = search.toLowerCase()
-  const shown = needle
-    ? rows.filter((row) => `${row.path} ${formatValue(row.value)}`.toLowerCase().includes(needle))
-    : rows
+  const count = useMemo(() => flatten(value).length, [value])
   const tools =
-    rows.length >= SEARCH_FROM ? (
+    count >= SEARCH_FROM ? (
       <SearchField label={searchLabel} value={search} onChange={setSearch} />
     ) : undefined
   return (
     <Card title={title} tools={tools}>
-      {rows.length === 0 ? (
+      {count === 0 ? (
         <p className="empty-hint">{empty}</p>
       ) : (
-        <table className="table key-values">
-          <tbody>
-            {shown.map((row) => (
-              <tr key={row.path}>
-                <th scope="row" className="mono">
-                  {row.path}
-                </th>
-                <td className={`mono ${typeof row.value === 'number' ? 'value-number' : ''}`}>
-                  {formatValue(row.value)}
-                  {notes?.has(row.path) && (
-                    <span className="value-note">{notes.get(row.path)}</span>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <ValueRows value={value} needle={search.toLowerCase()} notes={notes} />
       )}
     </Card>
   )

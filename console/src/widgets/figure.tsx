@@ -12,6 +12,11 @@ export function figureText({ figure, step, goal }: RunFigure): string {
   return [where, better].filter(Boolean).join('; ')
 }
 
+/** All that there is to say of a value, its standing among the runs too. */
+export function figureTitle(figure: RunFigure, best: boolean): string {
+  return [best && t('runs.best'), figureText(figure)].filter(Boolean).join('; ')
+}
+
 /** A value with what it is: the figure in a word where it is not the last, the rest where one points. */
 export function FigureValue(props: {
   value: unknown
@@ -22,7 +27,7 @@ export function FigureValue(props: {
   const text = figureText(figure)
   const chosen = figure.figure !== null && figure.figure !== 'last'
   return (
-    <span className="figure" title={best ? `${t('runs.best')}; ${text}` : text}>
+    <span className="figure" title={figureTitle(figure, best)}>
       {best && (
         <span className="figure-best">
           <Icon name="best" size={12} />
@@ -35,7 +40,7 @@ export function FigureValue(props: {
         </span>
       )}
       {formatValue(value)}
-      {(chosen || figure.goal) && <span className="visually-hidden">, {text}</span>}
+      {text && <span className="visually-hidden">, {text}</span>}
     </span>
   )
 }

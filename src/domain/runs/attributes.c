@@ -11,12 +11,14 @@
 #include "store/store_attribute.h"
 #include "store/store_metric.h"
 #include "store/store_run.h"
+#include "store/store_writer.h"
 
 #include <stdlib.h>
 
-#define DOC_BYTES_MAX    (16u * 1024 * 1024)
-#define CATCH_UP_RUNS    16
-#define FIELD_VALUES_MAX (RUN_FIELD_COUNT + TAG_COUNT_MAX)
+#define DOC_BYTES_MAX     (16u * 1024 * 1024)
+#define CATCH_UP_RUNS     16
+#define INDEX_WRITERS_MAX 10000
+#define FIELD_VALUES_MAX  (RUN_FIELD_COUNT + TAG_COUNT_MAX)
 
 static int compare(const void *left, const void *right)
 {
@@ -249,10 +251,41 @@ enum err_code attributes_doc_set(struct cmd *cmd, run_id run, enum run_doc kind,
     return is_indexed(kind) ? write_doc(cmd, run, kind, body, err) : OK;
 }
 
+enum err_code attributes_hosts_set(struct cmd *cmd, run_id run, const struct str *facts,
+                                   size_t count, struct err *err)
+{
+    struct attribute_list list = attribute_list_begin(cmd->arena, MAX(count, 1));
+    bool several = false;
+
+    for (size_t i = 0; i < count; i++) {
+        CLEANUP(json_release) json_t *one = NULL;
+        if (json_parse(facts[i], DOC_BYTES_MAX, &one, NULL) != OK)
+            continue;
+        const json_t *value = json_object_get(one, "host");
+        if (!json_is_string(value) || json_string_length(value) == 0)
+            continue;
+        struct str host = str_n(json_string_value(value), json_string_length(value));
+        add_text(&list, RUN_FIELD_HOST, arena_copy(cmd->arena, host));
+        several = several || !str_eq(list.items[0].text, host);
+    }
+    return several ? replace(cmd, run, ATTRIBUTE_HOSTS, &list, err) : OK;
+}
+
+static enum err_code index_hosts(struct cmd *cmd, run_id run, struct err *err)
+{
+    struct str *facts;
+    size_t count = 0;
+
+    TRY(store_writer_doc_list(cmd->store, run, WRITER_DOC_FACTS, INDEX_WRITERS_MAX, cmd->arena,
+                              &facts, &count, err));
+    return attributes_hosts_set(cmd, run, facts, count, err);
+}
+
 enum err_code attributes_delete(struct cmd *cmd, run_id run, struct err *err)
 {
-    static const enum attribute_space spaces[] = {
-        ATTRIBUTE_RUN, ATTRIBUTE_CONFIG, ATTRIBUTE_SUMMARY, ATTRIBUTE_CODE, ATTRIBUTE_DEFINED};
+    static const enum attribute_space spaces[] = {ATTRIBUTE_RUN,     ATTRIBUTE_CONFIG,
+                                                  ATTRIBUTE_SUMMARY, ATTRIBUTE_CODE,
+                                                  ATTRIBUTE_DEFINED, ATTRIBUTE_HOSTS};
 
     for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
         struct attribute_list none = {0};
@@ -267,6 +300,7 @@ enum err_code attributes_index(struct cmd *cmd, run_id id, struct err *err)
 
     TRY(store_run_by_id(cmd->store, id, cmd->arena, &run, err));
     TRY(write_fields(cmd, &run, err));
+    TRY(index_hosts(cmd, id, err));
     for (int kind = 0; kind < RUN_DOC_COUNT; kind++) {
         struct str body = {0};
         if (!is_indexed((enum run_doc)kind))

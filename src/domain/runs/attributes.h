@@ -15,6 +15,10 @@ MUST_CHECK enum err_code attributes_doc_set(struct cmd *cmd, run_id run, enum ru
                                             struct str body, struct err *err);
 /* Before the run is deleted. */
 MUST_CHECK enum err_code attributes_delete(struct cmd *cmd, run_id run, struct err *err);
+/* Which hosts a run can be found by, when there are several, from the facts of its writers (objects
+ * as JSON texts: runs_fold_facts). */
+MUST_CHECK enum err_code attributes_hosts_set(struct cmd *cmd, run_id run, const struct str *facts,
+                                              size_t count, struct err *err);
 /* Everything of a run, whatever was indexed before. */
 MUST_CHECK enum err_code attributes_index(struct cmd *cmd, run_id run, struct err *err);
 /* Indexes some runs that older rules (or none) indexed. *ret_more: call again. */

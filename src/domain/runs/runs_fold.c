@@ -312,5 +312,7 @@ enum err_code runs_fold_facts(struct cmd *cmd, struct run *run, const struct wri
         fold_one(base, result, one);
     }
     take_result(cmd, run, base, result);
-    return OK;
+    if (!json_object_get(facts, "host"))
+        return OK;
+    return attributes_hosts_set(cmd, run->id, bodies, count, err);
 }

@@ -2,6 +2,7 @@
 #include "domain/runs/table.h"
 
 #include "domain/runs/define_fold.h"
+#include "domain/runs/table_offer.h"
 #include "domain/runs/table_order.h"
 #include "domain/runs/table_shown.h"
 #include "store/store_metric.h"
@@ -189,14 +190,21 @@ static enum err_code add_metric_columns(struct cmd *cmd, project_id project,
                                         struct table_column *columns, size_t *count,
                                         struct err *err)
 {
+    CLEANUP(table__offer_release) struct table_offer offer;
     struct metric_column *metrics;
     size_t metric_count = 0;
+    bool offered = false;
 
+    TRY(table__offer_begin(&offer, cmd, project, err));
     TRY(store_metric_columns(cmd->store, project, filter, cmd->arena, &metrics, &metric_count,
                              err));
     for (size_t i = 0; i < metric_count; i++) {
         struct run_key key = {.space = KEY_SUMMARY, .name = metrics[i].name};
-        if (metrics[i].run_count)
+        if (str_eq(metrics[i].name, filter->search))
+            offered = true; /* asked for by its name */
+        else
+            TRY(table__offered(&offer, metrics[i].name, &offered, err));
+        if (metrics[i].run_count && offered)
             columns[(*count)++] = (struct table_column){
                 .key = run_key_text(&key, cmd->arena),
                 .run_count = metrics[i].run_count,

@@ -443,6 +443,26 @@ static enum err_code match_source(struct table_search *s, const struct table_sou
     return table__cells(s, source, m, match_cell, err);
 }
 
+/* A run on several hosts is found by each of them. */
+static enum err_code match_hosts(struct table_search *s, const struct run_key *key,
+                                 struct matching *m, struct err *err)
+{
+    struct table_source source = {.key = key};
+    struct attribute_key found;
+    enum err_code code;
+
+    if (key->space != KEY_FIELD || key->field != RUN_FIELD_HOST || m->code != OK)
+        return OK;
+    code = store_attribute_key_get(s->cmd->store, s->project, ATTRIBUTE_HOSTS,
+                                   str_from(run_field_name(RUN_FIELD_HOST)), &found, NULL);
+    if (code == ERR_NOT_FOUND)
+        return OK;
+    if (code != OK)
+        return err_set(err, code, "the hosts of runs cannot be read");
+    source.attribute = found.id;
+    return match_source(s, &source, m, err);
+}
+
 static enum err_code find_term(struct table_search *s, const struct filter_term *term,
                                struct run_set *ret_set, struct err *err)
 {
@@ -454,6 +474,8 @@ static enum err_code find_term(struct table_search *s, const struct filter_term 
     TRY(table__source(s, &term->key, &source, err));
     TRY(table__shown_load(s, &source, err));
     code = match_source(s, &source, &m, err);
+    if (code == OK)
+        code = match_hosts(s, &term->key, &m, err);
     if (m.code != OK) { /* a regular expression gave up */
         err_place(err, "filter", term->column);
         return m.code;

@@ -232,6 +232,18 @@ export const de: Catalogue = {
   'run.packages_search': 'Pakete suchen',
   'run.machine': 'Rechner',
   'run.machine_empty': 'Es wurde kein Rechner aufgezeichnet.',
+  'run.machines': { one: '{n} Rechner', other: '{n} Rechner' },
+  'run.hosts_each': { one: '{n} Rechner: {what}', other: '{n} Rechner, je {what}' },
+  'run.host_unnamed': 'Rechner ohne Namen',
+  'run.hosts_more': {
+    one: '{n} weiterer Rechner ist nicht aufgeführt.',
+    other: '{n} weitere Rechner sind nicht aufgeführt.',
+  },
+  'run.machine_unknown': 'Rechner nicht aufgezeichnet',
+  'run.rank_list': { one: 'Rang {ranks}', other: 'Ränge {ranks}' },
+  'run.cpus': { one: '{n} CPU', other: '{n} CPUs' },
+  'run.no_gpu': 'keine GPU',
+  'run.driver': 'Treiber {version}',
   'run.search_config': 'Schlüssel suchen',
   'run.charts_empty': 'Noch keine Metrik. So zeichnen Sie eine auf:',
   'run.system_empty':

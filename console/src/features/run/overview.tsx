@@ -3,7 +3,7 @@ import { type ReactElement, useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import { ask, client, type RunDetail } from '../../api/client'
 import { useAlerts, useMetrics, useWriters } from '../../api/queries'
-import { formatBytes, formatInteger, formatMoney, formatTime } from '../../base/format'
+import { formatInteger, formatMoney, formatTime } from '../../base/format'
 import { t } from '../../base/i18n'
 import { AlertList } from '../../widgets/alerts'
 import { Button } from '../../widgets/button'
@@ -12,6 +12,7 @@ import { Card, Facts, KeyValues } from '../../widgets/facts'
 import { SearchField } from '../../widgets/field'
 import { figureText } from '../../widgets/figure'
 import { Diff } from './diff'
+import { Machines } from './machines'
 
 type Loose = Record<string, unknown>
 
@@ -128,17 +129,6 @@ function Code({ run, code }: { run: string; code: Loose | null }): ReactElement 
   )
 }
 
-const SIZES = /bytes$|^memory|_memory/
-
-function machineRows(machine: Loose): Loose {
-  const rows: Loose = {}
-  for (const [key, value] of Object.entries(machine)) {
-    const isSize = SIZES.test(key) && typeof value === 'number' && value > 1 << 20
-    rows[key] = isSize ? formatBytes(value) : value
-  }
-  return rows
-}
-
 function Notes({ run }: { run: RunDetail }): ReactElement {
   const queries = useQueryClient()
   const [editing, setEditing] = useState(false)
@@ -246,7 +236,6 @@ function useSummaryNotes(run: RunDetail): ReadonlyMap<string, string> {
 
 export function Overview({ run, currency }: { run: RunDetail; currency: string }): ReactElement {
   const code = run.code as Loose | null
-  const machine = run.machine as Loose | null
   const packages = useMemo(() => packagesOf(code ?? {}), [code])
   const notes = useSummaryNotes(run)
   return (
@@ -305,18 +294,7 @@ export function Overview({ run, currency }: { run: RunDetail; currency: string }
           />
         </Card>
         <Code run={run.id} code={code} />
-        {machine ? (
-          <KeyValues
-            title={t('run.machine')}
-            value={machineRows(machine)}
-            empty={t('run.machine_empty')}
-            searchLabel={t('run.search_config')}
-          />
-        ) : (
-          <Card title={t('run.machine')}>
-            <p className="empty-hint">{t('run.machine_empty')}</p>
-          </Card>
-        )}
+        <Machines run={run} />
         <Packages packages={packages} />
         {(run.unknown_records ?? 0) > 0 && (
           <p className="muted">{t('run.unknown_records', { n: run.unknown_records ?? 0 })}</p>

@@ -5,7 +5,7 @@ import { t } from '../../base/i18n'
 import { Button } from '../../widgets/button'
 import { Empty, Failure, Loading } from '../../widgets/empty'
 import { useShortcuts } from '../../widgets/hooks'
-import { useRows } from '../../widgets/rows'
+import { useRowsAt } from '../../widgets/rows'
 import { useBest } from './best'
 import { type ColumnId, figuredColumns, type Sort } from './columns'
 import { RunsTable } from './table'
@@ -34,7 +34,7 @@ export function RunsGrid(
   const [, navigate] = useLocation()
   const best = useBest(project, props.question, rows)
   const figured = useMemo(() => figuredColumns(rows.first), [rows.first])
-  const current = useRows(rows.total, (at) => {
+  const [current, setCurrent] = useRowsAt(rows.total, (at) => {
     const run = rows.rowAt(at)?.run
     if (run) navigate(`/p/${project}/r/${run.id}/overview`)
   })
@@ -66,6 +66,7 @@ export function RunsGrid(
       allSelected={top.length > 0 && top.every((id) => selected.has(id))}
       onSelectAll={(on) => props.onSelectMany(on ? top : [])}
       current={current}
+      onCurrent={setCurrent}
       best={best}
       figured={figured}
     />

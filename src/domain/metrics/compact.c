@@ -12,6 +12,11 @@
 #include "store/store_log.h"
 
 #define ROWS_A_WRITE 128 /* a few milliseconds */
+/* Every series that has a new point costs a row to write, so a run of many metrics is taken up some
+ * steps at a time. */
+#define STEPS_A_PLAN   16
+#define POINT_BYTES    12 /* of a log */
+#define PLAN_BYTES_MAX (8 * 1024 * 1024)
 
 static enum err_code gathering_init(struct gathering *g, struct err *err)
 {
@@ -150,6 +155,8 @@ enum err_code metrics_compact_read(struct cmd *cmd, const struct writer *writer,
     };
 
     TRY(gathering_init(&g, err));
+    bytes_max =
+        MAX(bytes_max, MIN((int64_t)g.count * STEPS_A_PLAN * POINT_BYTES, (int64_t)PLAN_BYTES_MAX));
     while (plan.to < writer->applied_offset && plan.to - plan.from < bytes_max) {
         struct log_blob blob;
         TRY(store_log_blob_next(cmd->store, writer->id, plan.to, cmd->arena, &blob, err));

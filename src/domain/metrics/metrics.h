@@ -141,8 +141,8 @@ struct compact_plan {
     size_t series_count, done;
     bool finished;
 };
-/* At most about `bytes_max` of log, at least one blob. *ret_plan has from == to when there is
- * nothing to do. thread: ingest */
+/* At most about `bytes_max` of log (more of a log of many metrics), at least one blob. *ret_plan
+ * has from == to when there is nothing to do. thread: ingest */
 MUST_CHECK enum err_code metrics_compact_read(struct cmd *cmd, const struct writer *writer,
                                               int64_t bytes_max, struct compact_plan *ret_plan,
                                               struct err *err);

@@ -72,7 +72,7 @@ static inline int64_t level_covers(int level, int64_t count)
     return count / whole * whole;
 }
 /* Complete rows of the levels above the first lie one after the other in groups. */
-#define LEVEL_GROUP_ROWS 8
+#define LEVEL_GROUP_ROWS 16
 
 /* The first `count` records, 1 to LEVEL_ROW_RECORDS. */
 struct str level_row_encode(struct column_coder *coder, const struct level_row *row, size_t count,

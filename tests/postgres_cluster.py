@@ -23,7 +23,10 @@ made: list[str] = []
 
 
 def socket_folder() -> str:
-    return os.environ.get("EUVYRA_TEST_POSTGRES", "")
+    folder = os.environ.get("EUVYRA_TEST_POSTGRES", "")
+    if folder and not folder.startswith("/"):  # libpq would look for a host of that name
+        raise ValueError(f"EUVYRA_TEST_POSTGRES={folder} is no folder")
+    return folder
 
 
 def psql(statement: str, database: str = "postgres") -> str:

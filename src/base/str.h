@@ -31,6 +31,14 @@ static inline bool str_eq_c(struct str a, const char *b)
 {
     return str_eq(a, str_from(b));
 }
+/* Below 0, 0 or above 0 as `a` comes before, is equal to or comes after `b` by their bytes. */
+static inline int str_compare(struct str a, struct str b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len ? memcmp(a.data, b.data, len) : 0;
+
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 struct str str_trim(struct str s); /* ASCII white space off both ends */

@@ -210,13 +210,6 @@ static struct str above_prefix(struct arena *arena, struct str prefix)
     return str_from(arena_printf(arena, "%.*s\xF4\x8F\xBF\xBF", STR_ARG(prefix)));
 }
 
-static bool text_is_below(struct str a, struct str b)
-{
-    int order = memcmp(a.data, b.data, MIN(a.len, b.len));
-
-    return order < 0 || (order == 0 && a.len < b.len);
-}
-
 static struct metric_facts named_facts_read(const struct db_result *r, struct arena *arena)
 {
     struct metric_facts facts = facts_read(r);
@@ -237,7 +230,7 @@ static enum err_code filter_start(struct store *store, enum sql_id sql, run_id r
     return db__query(
         store->db, sql,
         ARGS(ARG_I64("run_id", run.v), ARG_I64("kind", f->kind),
-             ARG_TEXT("from_name", text_is_below(from, after) ? after : from),
+             ARG_TEXT("from_name", str_compare(from, after) < 0 ? after : from),
              ARG_TEXT("below_name", above_prefix(arena, f->prefix)), ARG_TEXT("after_name", after),
              ARG_I64("after_kind", f->after.len ? (int64_t)f->after_kind : -1),
              ARG_TEXT("contains_like", like_part(arena, f->contains)), ARG_I64("limit", f->limit)),
@@ -295,10 +288,10 @@ enum err_code store_run_metric_named(struct store *store, run_id run, struct str
     return OK;
 }
 
-/* The parameters of a statement about a series, with others behind them. */
+/* The parameters of a statement about a series, and others behind them where it has more. */
 #define SERIES_ARGS(series, ...)                                                                   \
     ARGS(ARG_I64("run_id", (series)->run.v), ARG_I64("metric_id", (series)->metric.v),             \
-         ARG_I64("writer_id", (series)->writer.v), __VA_ARGS__)
+         ARG_I64("writer_id", (series)->writer.v) __VA_OPT__(, ) __VA_ARGS__)
 
 static struct db_arg lender_arg(metric_id times_of)
 {
@@ -349,10 +342,7 @@ enum err_code store_series_get(struct store *store, struct metric_series *series
     CLEANUP(db__result_release) struct db_result r = {0};
     bool row = false;
 
-    TRY(db__query(store->db, SQL_METRIC_SERIES_GET,
-                  ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
-                       ARG_I64("writer_id", series->writer.v)),
-                  &r, err));
+    TRY(db__query(store->db, SQL_METRIC_SERIES_GET, SERIES_ARGS(series), &r, err));
     TRY(db__next(&r, &row, err));
     series->count = row ? db__i64(&r, 0) : 0;
     series->step_min = row ? db__i64(&r, 1) : INT64_MAX;
@@ -369,10 +359,7 @@ enum err_code store_series_tail(struct store *store, const struct metric_series 
     CLEANUP(db__result_release) struct db_result r = {0};
     bool row = false;
 
-    TRY(db__query(store->db, SQL_METRIC_SERIES_TAIL,
-                  ARGS(ARG_I64("run_id", series->run.v), ARG_I64("metric_id", series->metric.v),
-                       ARG_I64("writer_id", series->writer.v)),
-                  &r, err));
+    TRY(db__query(store->db, SQL_METRIC_SERIES_TAIL, SERIES_ARGS(series), &r, err));
     TRY(db__next(&r, &row, err));
     if (!row || db__null(&r, 0))
         return err_set(err, ERR_IO, "the last points of a metric are missing");

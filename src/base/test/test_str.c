@@ -82,12 +82,28 @@ static void labels_and_control_bytes_are_told(void **state)
     assert_false(str_has_control(STR("a\xc2\xa0")));
 }
 
+static void texts_come_in_the_order_of_their_bytes(void **state)
+{
+    const struct str none = {0};
+
+    (void)state;
+    assert_true(str_compare(STR("a"), STR("b")) < 0);
+    assert_true(str_compare(STR("b"), STR("a")) > 0);
+    assert_true(str_compare(STR("a"), STR("ab")) < 0);
+    assert_true(str_compare(STR("\xc3"), STR("z")) > 0);
+    assert_true(str_compare(STR("a\0b"), STR("a\0a")) > 0);
+    assert_int_equal(str_compare(STR("ab"), STR("ab")), 0);
+    assert_int_equal(str_compare(none, STR("")), 0);
+    assert_true(str_compare(none, STR("a")) < 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_whole_decimal_and_in_range),
         cmocka_unit_test(utf8_is_strict_and_the_bad_byte_is_named),
         cmocka_unit_test(cutting_gives_head_and_rest),
+        cmocka_unit_test(texts_come_in_the_order_of_their_bytes),
         cmocka_unit_test(labels_and_control_bytes_are_told),
     };
 

@@ -23,19 +23,13 @@
 static int compare(const void *left, const void *right)
 {
     const struct attribute *a = left, *b = right;
-    int order = memcmp(a->name.data, b->name.data, MIN(a->name.len, b->name.len));
+    int order = str_compare(a->name, b->name);
 
-    if (order == 0 && a->name.len != b->name.len)
-        order = a->name.len < b->name.len ? -1 : 1;
     if (order == 0 && a->kind != b->kind)
         order = a->kind < b->kind ? -1 : 1;
     if (order == 0 && a->number != b->number)
         order = a->number < b->number ? -1 : 1;
-    if (order == 0)
-        order = memcmp(a->text.data, b->text.data, MIN(a->text.len, b->text.len));
-    if (order == 0 && a->text.len != b->text.len)
-        order = a->text.len < b->text.len ? -1 : 1;
-    return order;
+    return order ? order : str_compare(a->text, b->text);
 }
 
 static void sort(struct attribute *values, size_t count)
@@ -51,11 +45,10 @@ static bool has_name(const struct attribute *values, size_t count, struct str na
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        struct str at = values[middle].name;
-        int order = memcmp(at.data, name.data, MIN(at.len, name.len));
-        if (order == 0 && at.len == name.len)
+        int order = str_compare(values[middle].name, name);
+        if (order == 0)
             return true;
-        if (order < 0 || (order == 0 && at.len < name.len))
+        if (order < 0)
             low = middle + 1;
         else
             high = middle;

@@ -114,9 +114,7 @@ static int by_use(const void *left, const void *right)
 
     if (order == 0 && is_pattern(a->name) && a->name.len != b->name.len)
         return a->name.len > b->name.len ? -1 : 1;
-    if (order == 0)
-        order = memcmp(a->name.data, b->name.data, MIN(a->name.len, b->name.len));
-    return order ? order : (a->name.len > b->name.len) - (a->name.len < b->name.len);
+    return order ? order : str_compare(a->name, b->name);
 }
 
 void definitions_read(struct str body, struct arena *arena, struct definitions *ret_definitions)
@@ -148,11 +146,7 @@ void definitions_read(struct str body, struct arena *arena, struct definitions *
 
 static int by_name(const void *key, const void *item)
 {
-    const struct str *a = key;
-    const struct str *b = &((const struct definition *)item)->name;
-    int order = memcmp(a->data, b->data, MIN(a->len, b->len));
-
-    return order ? order : (a->len > b->len) - (a->len < b->len);
+    return str_compare(*(const struct str *)key, ((const struct definition *)item)->name);
 }
 
 const struct definition *definitions_find(const struct definitions *set, struct str name)

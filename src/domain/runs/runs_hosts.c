@@ -50,13 +50,6 @@ static void settle_ranks(struct run_host *host)
     host->rank_count = kept;
 }
 
-static int compare_texts(struct str a, struct str b)
-{
-    int order = memcmp(a.data, b.data, MIN(a.len, b.len));
-
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int compare_places(const void *left, const void *right)
 {
     const struct place *a = left, *b = right;
@@ -65,7 +58,7 @@ static int compare_places(const void *left, const void *right)
         return a->lowest < b->lowest ? -1 : 1;
     if (a->started != b->started)
         return a->started > b->started ? -1 : 1;
-    return compare_texts(a->host.host, b->host.host);
+    return str_compare(a->host.host, b->host.host);
 }
 
 /* Processes that do not name their host have one only when something is known of it. */

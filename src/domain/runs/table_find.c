@@ -250,13 +250,6 @@ struct matching {
     struct err *err;
 };
 
-static int compare_texts(struct str a, struct str b)
-{
-    int order = memcmp(a.data, b.data, MIN(a.len, b.len));
-
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static bool holds(enum filter_op op, int order)
 {
     switch (op) {
@@ -303,7 +296,7 @@ static bool text_matches(struct matching *m, struct str text)
     for (size_t i = 0; i < t->value_count && !found; i++)
         if (t->values[i].kind == VALUE_TEXT)
             found = t->op == FILTER_CONTAINS ? contains(text, t->values[i].text)
-                                             : holds(t->op, compare_texts(text, t->values[i].text));
+                                             : holds(t->op, str_compare(text, t->values[i].text));
     return found;
 }
 

@@ -10,13 +10,6 @@
 
 #define GATHER_MIN 1024
 
-static int compare_text(struct str a, struct str b)
-{
-    int order = memcmp(a.data, b.data, MIN(a.len, b.len));
-
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 static int compare_cells(const struct table_cell *a, const struct table_cell *b, bool descending)
 {
     int order;
@@ -25,7 +18,7 @@ static int compare_cells(const struct table_cell *a, const struct table_cell *b,
         return a->kind < b->kind ? -1 : 1;
     if (a->kind == ATTRIBUTE_KIND_END)
         return (a->run.v < b->run.v) - (a->run.v > b->run.v);
-    order = a->kind == ATTRIBUTE_TEXT ? compare_text(a->text, b->text)
+    order = a->kind == ATTRIBUTE_TEXT ? str_compare(a->text, b->text)
                                       : (a->number > b->number) - (a->number < b->number);
     if (order == 0)
         order = (a->run.v > b->run.v) - (a->run.v < b->run.v);

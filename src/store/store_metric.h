@@ -97,7 +97,8 @@ MUST_CHECK enum err_code store_series_tail(struct store *store, const struct met
 MUST_CHECK enum err_code store_series_set(struct store *store, const struct metric_series *series,
                                           struct str tail, int64_t expected_offset,
                                           struct err *err);
-/* What is stored of a level under `seq`; with its times if they are wanted, whoever has them. */
+/* What is stored of a level under `seq`; with its times if they are wanted, whoever has them. Those
+ * of the levels above the first are always there. */
 struct store_level_choice {
     int level;
     int64_t seq;

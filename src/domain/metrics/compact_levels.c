@@ -93,7 +93,7 @@ static enum err_code know_open(struct building *b, int level, size_t records, st
     if (records == 0)
         return OK;
     TRY(store_level_get(b->g->cmd->store, &b->m->series,
-                        (struct store_level_choice){level, METRIC_LEVEL_OPEN, true},
+                        (struct store_level_choice){level, METRIC_LEVEL_OPEN, false},
                         b->g->cmd->arena, &data, err));
     TRY(level_row_take(b->g->coder, &data, LEVEL_BOTH, u->open, &found, err));
     if (found != records)
@@ -122,8 +122,8 @@ static enum err_code close_row(struct building *b, int level, int64_t seq, struc
         u->group = STR("");
     else if (!u->group.len)
         TRY(store_level_get(b->g->cmd->store, &b->m->series,
-                            (struct store_level_choice){level, seq / LEVEL_GROUP_ROWS, true}, arena,
-                            &u->group, err));
+                            (struct store_level_choice){level, seq / LEVEL_GROUP_ROWS, false},
+                            arena, &u->group, err));
     joined = arena_alloc(arena, u->group.len + row.len);
     if (u->group.len)
         memcpy(joined, u->group.data, u->group.len);

@@ -43,7 +43,7 @@ static enum err_code hold_group(struct walker *w, int level, int64_t seq, struct
         return OK;
     w->group_seq[level] = -1;
     arena_reset(&w->group_arenas[level]);
-    TRY(store_level_get(w->cmd->store, &w->series, (struct store_level_choice){level, seq, true},
+    TRY(store_level_get(w->cmd->store, &w->series, (struct store_level_choice){level, seq, false},
                         &w->group_arenas[level], &w->groups[level], err));
     w->group_seq[level] = seq;
     return OK;
@@ -63,7 +63,7 @@ static enum err_code find_row(struct walker *w, int level, int64_t seq, struct a
         return OK;
     }
     if (level > 1)
-        choice = (struct store_level_choice){level, METRIC_LEVEL_OPEN, true};
+        choice = (struct store_level_choice){level, METRIC_LEVEL_OPEN, false};
     return store_level_get(w->cmd->store, &w->series, choice, arena, ret, err);
 }
 

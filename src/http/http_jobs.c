@@ -10,7 +10,7 @@
 
 #define GIT_TEXT_BYTES_MAX 4096
 
-static const struct sched_wait *wait_of(const struct sched_wait *waits, size_t count, job_id id)
+static const struct first_wait *wait_of(const struct first_wait *waits, size_t count, job_id id)
 {
     for (size_t i = 0; i < count; i++)
         if (waits[i].job.v == id.v)
@@ -21,7 +21,7 @@ static const struct sched_wait *wait_of(const struct sched_wait *waits, size_t c
 static enum err_code render_one(struct http_call *call, const struct job *job, struct err *err)
 {
     struct attempt *attempts;
-    struct sched_wait *waits = NULL;
+    struct first_wait *waits = NULL;
     size_t attempt_count = 0, wait_count = 0;
 
     TRY(jobs_attempts(&call->cmd, job->id, &attempts, &attempt_count, err));
@@ -34,7 +34,7 @@ static enum err_code render_one(struct http_call *call, const struct job *job, s
 enum err_code http_job_list(struct http_call *call, struct err *err)
 {
     struct job_filter filter = {.state = JOB_STATE_COUNT, .limit = http_call_limit(call)};
-    struct sched_wait *waits;
+    struct first_wait *waits;
     struct job *jobs;
     struct str state;
     size_t count = 0, wait_count = 0;

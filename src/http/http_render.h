@@ -35,7 +35,7 @@ void http_render_run(struct json_writer *w, const struct run *run, const struct 
 void http_render_metric(struct json_writer *w, const struct metric_facts *facts,
                         const struct definitions *defined);
 /* `wait` may be NULL; `attempts` may be empty (in lists). */
-void http_render_job(struct json_writer *w, const struct job *job, const struct sched_wait *wait,
+void http_render_job(struct json_writer *w, const struct job *job, const struct first_wait *wait,
                      const struct attempt *attempts, size_t attempt_count);
 void http_render_job_event(struct json_writer *w, const struct job_event_row *event);
 void http_render_target(struct json_writer *w, const struct target *target);

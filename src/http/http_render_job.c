@@ -1,19 +1,19 @@
 /* Rendering of jobs, attempts, targets and agents. */
 #include "http/http_render.h"
 
-static const char *wait_text(const struct sched_wait *wait)
+static const char *wait_text(const struct first_wait *wait)
 {
     switch (wait->reason) {
-    case SCHED_NO_AGENT: return "no agent is online";
-    case SCHED_NO_TARGET: return "no agent of the wanted target is online";
-    case SCHED_TOO_BIG: return "no agent is large enough, even when it is empty";
-    case SCHED_BUSY: return "the agents that could take it are busy";
+    case FIRST_NO_AGENT: return "no agent is online";
+    case FIRST_NO_TARGET: return "no agent of the wanted target is online";
+    case FIRST_TOO_BIG: return "no agent is large enough, even when it is empty";
+    case FIRST_BUSY: return "the agents that could take it are busy";
     }
     return "";
 }
 
 static void render_waiting(struct json_writer *w, const struct job *job,
-                           const struct sched_wait *wait)
+                           const struct first_wait *wait)
 {
     json_put_key(w, "waiting");
     if (job->state != JOB_HELD && !(job->state == JOB_QUEUED && wait)) {
@@ -25,7 +25,7 @@ static void render_waiting(struct json_writer *w, const struct job *job,
         http_render_text(w, "code", STR("held"));
         http_render_text(w, "text", STR("it is held until somebody releases it"));
     } else {
-        http_render_text(w, "code", str_from(sched_reason_name(wait->reason)));
+        http_render_text(w, "code", str_from(first_reason_name(wait->reason)));
         http_render_text(w, "text", str_from(wait_text(wait)));
         http_render_number(w, "rank", wait->rank);
         if (wait->resource && wait->resource[0]) {
@@ -56,7 +56,7 @@ static void render_attempt(struct json_writer *w, const struct attempt *a)
     json_end_object(w);
 }
 
-void http_render_job(struct json_writer *w, const struct job *j, const struct sched_wait *wait,
+void http_render_job(struct json_writer *w, const struct job *j, const struct first_wait *wait,
                      const struct attempt *attempts, size_t attempt_count)
 {
     json_begin_object(w);

@@ -34,3 +34,15 @@ typedef struct {
 typedef struct {
     int64_t v;
 } attempt_id;
+typedef struct {
+    int64_t v;
+} share_id;
+typedef struct {
+    int64_t v;
+} queue_id;
+typedef struct {
+    int64_t v;
+} secret_id;
+typedef struct {
+    int64_t v;
+} placement_id;

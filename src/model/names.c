@@ -1,6 +1,8 @@
 /* The name tables of the model's enums, made from the same lists as the enums. */
+#include "model/ending.h"
 #include "model/job.h"
 #include "model/metric.h"
+#include "model/wait.h"
 
 #include "base/err.h"
 
@@ -236,4 +238,45 @@ const char *alert_level_name(enum alert_level level)
 enum alert_level alert_level_from_name(struct str name)
 {
     return (enum alert_level)index_of(alert_levels, ALERT_LEVEL_COUNT, name);
+}
+
+static const char *const wait_codes[] = {
+#define X(code, name) name,
+    WAIT_CODES(X)
+#undef X
+};
+
+const char *wait_code_name(enum wait_code code)
+{
+    ENSURE(code < WAIT_CODE_COUNT);
+    return wait_codes[code];
+}
+
+enum wait_code wait_code_from_name(struct str name)
+{
+    return (enum wait_code)index_of(wait_codes, WAIT_CODE_COUNT, name);
+}
+
+const char *resource_name(enum resource resource)
+{
+    static const char *const names[] = {"cpus", "gpus", "memory", "slots", ""};
+    ENSURE((size_t)resource < ARRAY_LEN(names));
+    return names[resource];
+}
+
+static const char *const endings[] = {
+#define X(code, name, number) [number] = name,
+    ENDINGS(X)
+#undef X
+};
+
+const char *ending_name(enum ending ending)
+{
+    ENSURE(ending < ENDING_COUNT);
+    return endings[ending];
+}
+
+enum ending ending_from_name(struct str name)
+{
+    return (enum ending)index_of(endings, ENDING_COUNT, name);
 }

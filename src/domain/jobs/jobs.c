@@ -197,11 +197,11 @@ static int64_t known_silence_ms(struct cmd *cmd, const struct agent *agent)
 
 /* Everything the scheduler looks at. On a read connection leases are not at hand: there an agent
  * is live by its last call on the wall clock. */
-static enum err_code snapshot(struct cmd *cmd, bool by_lease, struct sched_snapshot *ret,
+static enum err_code snapshot(struct cmd *cmd, bool by_lease, struct first_snapshot *ret,
                               struct err *err)
 {
-    struct sched_agent *agents;
-    struct sched_job *jobs;
+    struct first_agent *agents;
+    struct first_job *jobs;
     struct agent *have;
     struct job *queue;
     size_t agent_count = 0, job_count = 0;
@@ -216,7 +216,7 @@ static enum err_code snapshot(struct cmd *cmd, bool by_lease, struct sched_snaps
         int64_t silent = a->seen == TIME_NONE ? INT64_MAX
                          : by_lease           ? known_silence_ms(cmd, a)
                                               : cmd->now - a->seen;
-        agents[i] = (struct sched_agent){
+        agents[i] = (struct first_agent){
             .id = a->id,
             .target = a->target,
             .live = silent <= cmd->domain->config.agent_silent_ms,
@@ -227,26 +227,26 @@ static enum err_code snapshot(struct cmd *cmd, bool by_lease, struct sched_snaps
         };
     }
     for (size_t i = 0; i < job_count; i++)
-        jobs[i] = (struct sched_job){queue[i].id, queue[i].priority, queue[i].queued, queue[i].need,
+        jobs[i] = (struct first_job){queue[i].id, queue[i].priority, queue[i].queued, queue[i].need,
                                      queue[i].target};
-    *ret = (struct sched_snapshot){jobs, job_count, agents, agent_count};
+    *ret = (struct first_snapshot){jobs, job_count, agents, agent_count};
     return OK;
 }
 
-enum err_code jobs_waits(struct cmd *cmd, struct sched_wait **ret_waits, size_t *ret_count,
+enum err_code jobs_waits(struct cmd *cmd, struct first_wait **ret_waits, size_t *ret_count,
                          struct err *err)
 {
-    struct sched_snapshot s;
-    struct sched_result result;
+    struct first_snapshot s;
+    struct first_result result;
 
     TRY(snapshot(cmd, false, &s, err));
-    sched_run(&s, cmd->arena, &result);
+    first_run(&s, cmd->arena, &result);
     *ret_waits = result.waits;
     *ret_count = result.wait_count;
     return OK;
 }
 
-static enum err_code offer(struct cmd *cmd, const struct sched_start *start, struct err *err)
+static enum err_code offer(struct cmd *cmd, const struct first_start *start, struct err *err)
 {
     struct job_event event = {.kind = JOB_EVENT_OFFERED, .at = cmd->now};
     char token[44]; /* never leaves: the agent gets a fresh one with the offer */
@@ -290,13 +290,13 @@ static enum err_code offer(struct cmd *cmd, const struct sched_start *start, str
 
 enum err_code jobs_schedule(struct cmd *cmd, struct err *err)
 {
-    struct sched_snapshot s;
-    struct sched_result result;
+    struct first_snapshot s;
+    struct first_result result;
 
     TRY(snapshot(cmd, true, &s, err));
     if (s.job_count == 0)
         return OK;
-    sched_run(&s, cmd->arena, &result);
+    first_run(&s, cmd->arena, &result);
     for (size_t i = 0; i < result.start_count; i++)
         TRY(offer(cmd, &result.starts[i], err));
     return OK;

@@ -9,7 +9,7 @@
 #include "domain/cmd.h"
 #include "domain/runs/runs.h"
 #include "model/project.h"
-#include "sched/sched.h"
+#include "sched/first.h"
 #include "store/store_job.h"
 #include "wire/agent_messages.h"
 
@@ -52,7 +52,7 @@ MUST_CHECK enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *r
                                             struct err *err);
 
 /* Why each waiting job waits, by rank: what the scheduler would say now. */
-MUST_CHECK enum err_code jobs_waits(struct cmd *cmd, struct sched_wait **ret_waits,
+MUST_CHECK enum err_code jobs_waits(struct cmd *cmd, struct first_wait **ret_waits,
                                     size_t *ret_count, struct err *err);
 /* Runs the scheduler and makes the offers it decides on. thread: command */
 MUST_CHECK enum err_code jobs_schedule(struct cmd *cmd, struct err *err);

@@ -1,5 +1,5 @@
 /* The scheduler's promises, one fact a test. */
-#include "sched/sched.h"
+#include "sched/first.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,22 +10,22 @@
 
 #include <cmocka.h>
 
-static struct sched_job job(int64_t id, int64_t priority, time_ms queued, int64_t cpus)
+static struct first_job job(int64_t id, int64_t priority, time_ms queued, int64_t cpus)
 {
-    return (struct sched_job){{id}, priority, queued, {cpus, 0, 0}, {0}};
+    return (struct first_job){{id}, priority, queued, {cpus, 0, 0}, {0}};
 }
 
-static struct sched_agent agent(int64_t id, int64_t cpus)
+static struct first_agent agent(int64_t id, int64_t cpus)
 {
-    return (struct sched_agent){{id}, {1}, true, 4, {cpus, 0, 1000}, {cpus, 0, 1000}};
+    return (struct first_agent){{id}, {1}, true, 4, {cpus, 0, 1000}, {cpus, 0, 1000}};
 }
 
-static struct sched_result run(struct arena *arena, const struct sched_job *jobs, size_t job_count,
-                               const struct sched_agent *agents, size_t agent_count)
+static struct first_result run(struct arena *arena, const struct first_job *jobs, size_t job_count,
+                               const struct first_agent *agents, size_t agent_count)
 {
-    struct sched_result result;
+    struct first_result result;
 
-    sched_run(&(struct sched_snapshot){jobs, job_count, agents, agent_count}, arena, &result);
+    first_run(&(struct first_snapshot){jobs, job_count, agents, agent_count}, arena, &result);
     assert_int_equal(result.start_count + result.wait_count, job_count);
     return result;
 }
@@ -33,25 +33,25 @@ static struct sched_result run(struct arena *arena, const struct sched_job *jobs
 static void higher_priority_starts_first_then_the_older(void **state)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    const struct sched_job jobs[] = {job(1, 0, 10, 2), job(2, 5, 20, 2), job(3, 0, 5, 2)};
-    const struct sched_agent agents[] = {agent(9, 4)};
-    struct sched_result r = run(&arena, jobs, 3, agents, 1);
+    const struct first_job jobs[] = {job(1, 0, 10, 2), job(2, 5, 20, 2), job(3, 0, 5, 2)};
+    const struct first_agent agents[] = {agent(9, 4)};
+    struct first_result r = run(&arena, jobs, 3, agents, 1);
 
     (void)state;
     assert_int_equal(r.start_count, 2);
     assert_int_equal(r.starts[0].job.v, 2);
     assert_int_equal(r.starts[1].job.v, 3);
     assert_int_equal(r.waits[0].job.v, 1);
-    assert_int_equal(r.waits[0].reason, SCHED_BUSY);
+    assert_int_equal(r.waits[0].reason, FIRST_BUSY);
     assert_string_equal(r.waits[0].resource, "cpus");
 }
 
 static void a_core_is_never_given_twice(void **state)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    const struct sched_job jobs[] = {job(1, 0, 1, 3), job(2, 0, 2, 2), job(3, 0, 3, 1)};
-    const struct sched_agent agents[] = {agent(9, 4)};
-    struct sched_result r = run(&arena, jobs, 3, agents, 1);
+    const struct first_job jobs[] = {job(1, 0, 1, 3), job(2, 0, 2, 2), job(3, 0, 3, 1)};
+    const struct first_agent agents[] = {agent(9, 4)};
+    struct first_result r = run(&arena, jobs, 3, agents, 1);
 
     (void)state;
     assert_int_equal(r.start_count, 2);
@@ -65,8 +65,8 @@ static void a_core_is_never_given_twice(void **state)
 static void best_fit_keeps_the_large_agent_free(void **state)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    const struct sched_job jobs[] = {job(1, 0, 1, 2)};
-    const struct sched_agent agents[] = {agent(8, 16), agent(9, 2)};
+    const struct first_job jobs[] = {job(1, 0, 1, 2)};
+    const struct first_agent agents[] = {agent(8, 16), agent(9, 2)};
 
     (void)state;
     assert_int_equal(run(&arena, jobs, 1, agents, 2).starts[0].agent.v, 9);
@@ -75,28 +75,28 @@ static void best_fit_keeps_the_large_agent_free(void **state)
 static void silent_agents_and_other_targets_get_nothing(void **state)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    struct sched_job jobs[] = {job(1, 0, 1, 1)};
-    struct sched_agent agents[] = {agent(9, 4)};
+    struct first_job jobs[] = {job(1, 0, 1, 1)};
+    struct first_agent agents[] = {agent(9, 4)};
 
     (void)state;
     agents[0].live = false;
-    assert_int_equal(run(&arena, jobs, 1, agents, 1).waits[0].reason, SCHED_NO_AGENT);
+    assert_int_equal(run(&arena, jobs, 1, agents, 1).waits[0].reason, FIRST_NO_AGENT);
     agents[0].live = true;
     jobs[0].target = (target_id){2};
-    assert_int_equal(run(&arena, jobs, 1, agents, 1).waits[0].reason, SCHED_NO_TARGET);
+    assert_int_equal(run(&arena, jobs, 1, agents, 1).waits[0].reason, FIRST_NO_TARGET);
 }
 
 static void a_job_that_never_fits_says_so_with_numbers(void **state)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    struct sched_job jobs[] = {job(1, 0, 1, 1)};
-    const struct sched_agent agents[] = {agent(9, 4)};
-    struct sched_result r;
+    struct first_job jobs[] = {job(1, 0, 1, 1)};
+    const struct first_agent agents[] = {agent(9, 4)};
+    struct first_result r;
 
     (void)state;
     jobs[0].need.gpus = 8;
     r = run(&arena, jobs, 1, agents, 1);
-    assert_int_equal(r.waits[0].reason, SCHED_TOO_BIG);
+    assert_int_equal(r.waits[0].reason, FIRST_TOO_BIG);
     assert_string_equal(r.waits[0].resource, "gpus");
     assert_int_equal(r.waits[0].asked, 8);
     assert_int_equal(r.waits[0].available, 0);

@@ -1,14 +1,14 @@
 /* Priority and FIFO with best fit. The agents' free amounts are copied, and each start is taken
  * off the copy, so that one pass never gives the same core twice. */
-#include "sched/sched.h"
+#include "sched/first.h"
 
 #include <stdlib.h>
 
-const char *sched_reason_name(enum sched_reason reason)
+const char *first_reason_name(enum first_reason reason)
 {
     static const char *const names[] = {
 #define X(code, name) name,
-        SCHED_REASONS(X)
+        FIRST_REASONS(X)
 #undef X
     };
     ENSURE((size_t)reason < ARRAY_LEN(names));
@@ -17,7 +17,7 @@ const char *sched_reason_name(enum sched_reason reason)
 
 static int by_rank(const void *a, const void *b)
 {
-    const struct sched_job *x = a, *y = b;
+    const struct first_job *x = a, *y = b;
 
     if (x->priority != y->priority)
         return x->priority > y->priority ? -1 : 1;
@@ -34,30 +34,30 @@ static bool fits(const struct job_need *need, const struct job_need *room)
 
 /* Names the first resource of which `room` has too little. */
 static void name_shortage(const struct job_need *need, const struct job_need *room,
-                          struct sched_wait *wait)
+                          struct first_wait *wait)
 {
     if (need->gpus > room->gpus)
-        *wait = (struct sched_wait){wait->job, wait->rank, wait->reason,
+        *wait = (struct first_wait){wait->job, wait->rank, wait->reason,
                                     "gpus",    need->gpus, room->gpus};
     else if (need->cpus > room->cpus)
-        *wait = (struct sched_wait){wait->job, wait->rank, wait->reason,
+        *wait = (struct first_wait){wait->job, wait->rank, wait->reason,
                                     "cpus",    need->cpus, room->cpus};
     else if (need->memory_bytes > room->memory_bytes)
-        *wait = (struct sched_wait){wait->job, wait->rank,         wait->reason,
+        *wait = (struct first_wait){wait->job, wait->rank,         wait->reason,
                                     "memory",  need->memory_bytes, room->memory_bytes};
     else
-        *wait = (struct sched_wait){wait->job, wait->rank, wait->reason, "slots", 1, 0};
+        *wait = (struct first_wait){wait->job, wait->rank, wait->reason, "slots", 1, 0};
 }
 
 /* The agent with the least room that still fits; else *wait says why there is none. */
-static struct sched_agent *choose(struct sched_agent *agents, size_t count,
-                                  const struct sched_job *job, struct sched_wait *wait)
+static struct first_agent *choose(struct first_agent *agents, size_t count,
+                                  const struct first_job *job, struct first_wait *wait)
 {
-    struct sched_agent *best = NULL, *nearest = NULL, *largest = NULL;
+    struct first_agent *best = NULL, *nearest = NULL, *largest = NULL;
     bool any_live = false;
 
     for (size_t i = 0; i < count; i++) {
-        struct sched_agent *a = &agents[i];
+        struct first_agent *a = &agents[i];
         if (!a->live)
             continue;
         any_live = true;
@@ -76,9 +76,9 @@ static struct sched_agent *choose(struct sched_agent *agents, size_t count,
     if (best)
         return best;
     wait->resource = "";
-    wait->reason = !any_live ? SCHED_NO_AGENT : !largest ? SCHED_NO_TARGET : SCHED_TOO_BIG;
+    wait->reason = !any_live ? FIRST_NO_AGENT : !largest ? FIRST_NO_TARGET : FIRST_TOO_BIG;
     if (nearest) {
-        wait->reason = SCHED_BUSY;
+        wait->reason = FIRST_BUSY;
         name_shortage(&job->need, &nearest->free, wait);
     } else if (largest) {
         name_shortage(&job->need, &largest->total, wait);
@@ -86,7 +86,7 @@ static struct sched_agent *choose(struct sched_agent *agents, size_t count,
     return NULL;
 }
 
-static void take(struct sched_agent *agent, const struct job_need *need)
+static void take(struct first_agent *agent, const struct job_need *need)
 {
     agent->slots_free--;
     agent->free.cpus -= need->cpus;
@@ -94,11 +94,11 @@ static void take(struct sched_agent *agent, const struct job_need *need)
     agent->free.memory_bytes -= need->memory_bytes;
 }
 
-void sched_run(const struct sched_snapshot *s, struct arena *arena, struct sched_result *ret_result)
+void first_run(const struct first_snapshot *s, struct arena *arena, struct first_result *ret_result)
 {
-    struct sched_job *jobs = arena_array(arena, s->job_count, sizeof *jobs);
-    struct sched_agent *agents = arena_array(arena, s->agent_count, sizeof *agents);
-    struct sched_result result = {
+    struct first_job *jobs = arena_array(arena, s->job_count, sizeof *jobs);
+    struct first_agent *agents = arena_array(arena, s->agent_count, sizeof *agents);
+    struct first_result result = {
         .starts = arena_array(arena, s->job_count, sizeof *result.starts),
         .waits = arena_array(arena, s->job_count, sizeof *result.waits),
     };
@@ -110,11 +110,11 @@ void sched_run(const struct sched_snapshot *s, struct arena *arena, struct sched
     if (s->job_count)
         qsort(jobs, s->job_count, sizeof *jobs, by_rank);
     for (size_t i = 0; i < s->job_count; i++) {
-        struct sched_wait wait = {.job = jobs[i].id, .rank = (int64_t)result.wait_count + 1};
-        struct sched_agent *agent = choose(agents, s->agent_count, &jobs[i], &wait);
+        struct first_wait wait = {.job = jobs[i].id, .rank = (int64_t)result.wait_count + 1};
+        struct first_agent *agent = choose(agents, s->agent_count, &jobs[i], &wait);
         if (agent) {
             take(agent, &jobs[i].need);
-            result.starts[result.start_count++] = (struct sched_start){jobs[i].id, agent->id};
+            result.starts[result.start_count++] = (struct first_start){jobs[i].id, agent->id};
         } else {
             result.waits[result.wait_count++] = wait;
         }

@@ -39,12 +39,21 @@ enum sched_part {
     SCHED_ALL = (1 << 8) - 1,
 };
 
+struct sched_node;
+struct sched_shape;
+
 struct sched_policy {
     unsigned parts;             /* of enum sched_part */
     int64_t reserve_after_ms;   /* a job that waited so long gets room held for it */
     int64_t reservation_ms_max; /* room whose victims do not go is given up after this */
     int64_t evict_pause_ms;     /* A ended B: B ends nothing of A for so long */
     int64_t preempt_looks_max;  /* candidates looked at in a cycle, for all jobs together */
+    /* For comparisons with other ways to place, NULL: none. Of the nodes that a rank fits on the
+     * one with the lowest score takes it, the first of equals; SCHED_PACK and `spread` are not
+     * asked then. `node` is as the cycle has left it so far. Pure. */
+    int64_t (*node_score)(const void *context, const struct sched_node *node,
+                          const struct sched_shape *shape);
+    const void *node_score_context;
 };
 
 /* GPU time and money that may still be committed, per calendar month of the project. A job asks

@@ -28,6 +28,16 @@ void http_render_bool(struct json_writer *w, const char *key, bool value)
     json_put_bool(w, value);
 }
 
+void http_render_names(struct json_writer *w, const char *key, const struct str *names,
+                       size_t count)
+{
+    json_put_key(w, key);
+    json_begin_array(w);
+    for (size_t i = 0; i < count; i++)
+        json_put_str(w, names[i]);
+    json_end_array(w);
+}
+
 void http_render_exit(struct json_writer *w, const char *key, int value)
 {
     json_put_key(w, key);

@@ -14,6 +14,9 @@ void http_render_time(struct json_writer *w, const char *key, time_ms at);
 void http_render_text(struct json_writer *w, const char *key, struct str text);
 void http_render_number(struct json_writer *w, const char *key, int64_t number);
 void http_render_bool(struct json_writer *w, const char *key, bool value);
+/* A list of texts. */
+void http_render_names(struct json_writer *w, const char *key, const struct str *names,
+                       size_t count);
 /* null when negative */
 void http_render_exit(struct json_writer *w, const char *key, int value);
 /* null when empty */

@@ -1,6 +1,7 @@
 /* Tags and lists of texts. */
 #include "http/http_take.h"
 
+#include "http/http_route.h"
 #include "model/run.h"
 
 void http_take_texts(struct json_reader *r, const char *name, const json_t *array, size_t bytes_max)
@@ -33,4 +34,36 @@ void http_take_tags(struct json_reader *r, struct arena *arena, struct str *ret_
     json_writer_init(&w, &out);
     json_put_value(&w, tags);
     *ret_tags = arena_copy(arena, buf_str(&out));
+}
+
+void http_take_label_opt(struct json_reader *r, const char *name, struct str *ret_label)
+{
+    struct str label = {0};
+
+    json_take_text_opt(r, name, 63, &label);
+    if (r->code == OK && label.data && !http_label_is_valid(label))
+        json_reader_fail(r, name, "is 1 to 63 of a-z, 0-9 and '-'");
+    else if (label.data)
+        *ret_label = label;
+}
+
+void http_take_labels(struct json_reader *r, struct arena *arena, const char *name,
+                      size_t count_max, const struct str **ret_labels, size_t *ret_count)
+{
+    struct str *labels;
+    json_t *array = NULL;
+
+    json_take_array_opt(r, name, count_max, &array);
+    if (!array)
+        return;
+    http_take_texts(r, name, array, 63);
+    labels = arena_array(arena, json_array_size(array) + 1, sizeof *labels);
+    for (size_t i = 0; r->code == OK && i < json_array_size(array); i++) {
+        labels[i] = str_from(json_string_value(json_array_get(array, i)));
+        if (!http_label_is_valid(labels[i]))
+            r->code = err_set_field(r->err, ERR_INVALID, name,
+                                    "\"%s\"[%zu] is not 1 to 63 of a-z, 0-9 and '-'", name, i);
+    }
+    *ret_labels = labels;
+    *ret_count = json_array_size(array);
 }

@@ -2,6 +2,7 @@
 #include "model/ending.h"
 #include "model/job.h"
 #include "model/metric.h"
+#include "model/share.h"
 #include "model/wait.h"
 
 #include "base/err.h"
@@ -279,4 +280,17 @@ const char *ending_name(enum ending ending)
 enum ending ending_from_name(struct str name)
 {
     return (enum ending)index_of(endings, ENDING_COUNT, name);
+}
+
+static const char *const share_kinds[] = {"organisation", "team", "project"};
+
+const char *share_kind_name(enum share_kind kind)
+{
+    ENSURE(kind < SHARE_KIND_COUNT);
+    return share_kinds[kind];
+}
+
+enum share_kind share_kind_from_name(struct str name)
+{
+    return (enum share_kind)index_of(share_kinds, SHARE_KIND_COUNT, name);
 }

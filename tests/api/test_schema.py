@@ -52,7 +52,7 @@ def schemathesis(server: Server, key: str, work: Path, *options: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tag", ["server", "identity", "projects", "runs", "metrics", "blobs", "jobs"]
+    "tag", ["server", "identity", "projects", "runs", "metrics", "blobs", "jobs", "queues"]
 )
 def test_server_keeps_the_description(server: Server, run: str, tmp_path: Path, tag: str) -> None:
     exclude = [part for name in EXCLUDED for part in ("--exclude-operation-id", name)]

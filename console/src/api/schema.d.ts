@@ -776,6 +776,168 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The tree by which hardware is shared, with settings and use
+         * @description Each node comes after the one above it. Projects in which you have no role are left out, but count in the use of their team.
+         */
+        get: operations["share_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the share at the root of the tree */
+        get: operations["organisation_show"];
+        /** Set the share at the root of the tree; what is absent is not set */
+        put: operations["organisation_set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{team}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the share of a team */
+        get: operations["team_show"];
+        /** Create a team, or set its share and place; what is absent is not set */
+        put: operations["team_set"];
+        post?: never;
+        /** Delete a team that nothing lies below */
+        delete: operations["team_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the share of a project */
+        get: operations["project_share_show"];
+        /** Set share and place of a project; what is absent is not set */
+        put: operations["project_share_set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List queues */
+        get: operations["queue_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{queue}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a queue */
+        get: operations["queue_show"];
+        /** Create a queue, or set it anew; what is absent has its default */
+        put: operations["queue_set"];
+        post?: never;
+        /** Delete a queue in which every job has ended */
+        delete: operations["queue_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{queue}/hold": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start nothing from a queue; it still takes jobs */
+        post: operations["queue_hold"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{queue}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let a queue start and take jobs again */
+        post: operations["queue_resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/queues/{queue}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let a queue take nothing more; what is in it still runs */
+        post: operations["queue_drain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents": {
         parameters: {
             query?: never;
@@ -1510,6 +1672,106 @@ export interface components {
             price_hour_micro?: components["schemas"]["Micro"];
             price_gpu_hour_micro?: components["schemas"]["Micro"];
         };
+        /** @description What is absent is not set */
+        AmountsSet: {
+            gpus?: number;
+            /** @description Cores */
+            cpus?: number;
+            memory_bytes?: components["schemas"]["Count"];
+        };
+        /** @description null: not set */
+        Amounts: {
+            gpus: number | null;
+            /** @description Cores */
+            cpus: number | null;
+            memory_bytes: number | null;
+        };
+        OrganisationSet: {
+            /** @description Between those below one node; 1 when absent, 0: last of all */
+            weight?: number;
+            quota?: components["schemas"]["AmountsSet"];
+            borrow?: components["schemas"]["AmountsSet"];
+            lend?: components["schemas"]["AmountsSet"];
+            /** @description Running at once; any number when absent */
+            parallel_jobs?: number;
+            /** @description Nothing below it starts */
+            held?: boolean;
+            /** @description It may use these alone; all when absent or empty */
+            targets?: components["schemas"]["Label"][];
+        };
+        ShareSet: {
+            /** @description The team it lies below; the organisation when absent */
+            parent?: components["schemas"]["Label"];
+            /** @description Between those below one node; 1 when absent, 0: last of all */
+            weight?: number;
+            quota?: components["schemas"]["AmountsSet"];
+            borrow?: components["schemas"]["AmountsSet"];
+            lend?: components["schemas"]["AmountsSet"];
+            /** @description Running at once; any number when absent */
+            parallel_jobs?: number;
+            /** @description Nothing below it starts */
+            held?: boolean;
+            /** @description It may use these alone; all when absent or empty */
+            targets?: components["schemas"]["Label"][];
+        };
+        Share: {
+            /** @enum {string} */
+            kind: "organisation" | "team" | "project";
+            /** @description Of the team or project; empty for the organisation */
+            name: string;
+            /** @description The team it lies below; null: the organisation */
+            parent: string | null;
+            weight: number;
+            quota: components["schemas"]["Amounts"];
+            borrow: components["schemas"]["Amounts"];
+            lend: components["schemas"]["Amounts"];
+            parallel_jobs: number | null;
+            held: boolean;
+            /** @description Empty: all */
+            targets: components["schemas"]["Label"][];
+            /** @description Held by what runs now, with all below it */
+            use: components["schemas"]["Amounts"];
+            /** @description Jobs that hold something now, with all below it */
+            running: number;
+        };
+        SharePage: {
+            items: components["schemas"]["Share"][];
+            next_cursor: string | null;
+        };
+        QueueSet: {
+            /** @description Between queues; 0 when absent */
+            priority?: number;
+            /** @description So much waiting raises a job by one; 0: none does; 3600 when absent */
+            aging_s?: number;
+            /** @description Time limit of jobs that say none */
+            timeout_s?: number;
+            /**
+             * @description pack (when absent) keeps whole nodes free
+             * @enum {string}
+             */
+            strategy?: "pack" | "spread";
+            /** @description Its jobs may use these alone; all when absent or empty */
+            targets?: components["schemas"]["Label"][];
+        };
+        Queue: {
+            name: components["schemas"]["Label"];
+            priority: number;
+            aging_s: number;
+            timeout_s: number | null;
+            /** @enum {string} */
+            strategy: "pack" | "spread";
+            /** @description Empty: all */
+            targets: components["schemas"]["Label"][];
+            /** @description Starts nothing */
+            held: boolean;
+            /** @description Takes no more jobs */
+            draining: boolean;
+            open_jobs: components["schemas"]["Count"];
+        };
+        QueuePage: {
+            items: components["schemas"]["Queue"][];
+            next_cursor: string | null;
+        };
         Agent: {
             id: components["schemas"]["Id"];
             name: components["schemas"]["Label"];
@@ -1707,6 +1969,10 @@ export interface components {
         attempt: string;
         agent: string;
         target: string;
+        /** @description Name of the team */
+        team: string;
+        /** @description Name of the queue */
+        queue: string;
         /** @description SHA-256 in lower-case hexadecimal */
         digest: string;
         /** @description One range of bytes, such as bytes=100-; several, or what is no range, answer with the whole file */
@@ -3099,6 +3365,394 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Target"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    share_list: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the page before */
+                cursor?: components["parameters"]["cursor"];
+                /** @description Items a page; 100 when absent */
+                limit?: components["parameters"]["limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SharePage */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharePage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    organisation_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Share */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    organisation_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganisationSet"];
+            };
+        };
+        responses: {
+            /** @description Share */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    team_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the team */
+                team: components["parameters"]["team"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Share */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    team_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the team */
+                team: components["parameters"]["team"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShareSet"];
+            };
+        };
+        responses: {
+            /** @description Share */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+            /** @description Share */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    team_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the team */
+                team: components["parameters"]["team"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    project_share_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Share */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    project_share_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShareSet"];
+            };
+        };
+        responses: {
+            /** @description Share */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    queue_list: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the page before */
+                cursor?: components["parameters"]["cursor"];
+                /** @description Items a page; 100 when absent */
+                limit?: components["parameters"]["limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description QueuePage */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueuePage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    queue_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the queue */
+                queue: components["parameters"]["queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Queue */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    queue_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the queue */
+                queue: components["parameters"]["queue"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueSet"];
+            };
+        };
+        responses: {
+            /** @description Queue */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            /** @description Queue */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    queue_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the queue */
+                queue: components["parameters"]["queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    queue_hold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the queue */
+                queue: components["parameters"]["queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Queue */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    queue_resume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the queue */
+                queue: components["parameters"]["queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Queue */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    queue_drain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the queue */
+                queue: components["parameters"]["queue"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Queue */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Queue"];
                 };
             };
             default: components["responses"]["Error"];

@@ -4,6 +4,7 @@
 #include "domain/audit/audit.h"
 #include "store/store_identity.h"
 #include "store/store_project.h"
+#include "store/store_share.h"
 
 #include <stdio.h>
 
@@ -91,6 +92,7 @@ enum err_code projects_create(struct cmd *cmd, struct str name, const struct pro
     };
     TRY(store_project_insert(cmd->store, &project, err));
     TRY(store_member_set(cmd->store, project.id, cmd->who->user, ROLE_OWNER, err));
+    TRY(store_share_add_project(cmd->store, project.id, cmd->now, err));
     TRY(audit_add(cmd, name, STR("project created"), err));
     show_silent(cmd, &project);
     *ret_project = project;
@@ -125,6 +127,7 @@ enum err_code projects_delete(struct cmd *cmd, const struct project *project, st
         err_hint(err, "delete its runs first");
         return ERR_CONFLICT;
     }
+    TRY(store_share_remove_project(cmd->store, project->id, err));
     TRY(store_project_delete(cmd->store, project->id, err));
     return audit_add(cmd, project->name, STR("project deleted"), err);
 }

@@ -9,11 +9,13 @@
 #include "model/job.h"
 #include "ports/blob.h"
 #include "ports/random.h"
+#include "ports/zones.h"
 #include "store/store.h"
 
 /* Limits and times of an installation; the program's options set them. */
 struct domain_config {
     const char *currency;    /* "EUR" */
+    const char *zone;        /* whose months budgets count in where a project says none */
     int64_t heartbeat_ms;    /* agents poll at least this often */
     int64_t agent_silent_ms; /* then an agent is shown as unreachable and gets nothing new */
     int64_t lost_after_ms;   /* then its attempts are lost and start again elsewhere */
@@ -34,6 +36,7 @@ struct lease_table {
 struct domain {
     struct domain_config config;
     struct random_port random;
+    struct zones_port zones;
     struct blob_port blobs;
     struct lease_table leases;
 };

@@ -43,6 +43,7 @@ static const char usage[] =
     "  --tls-cert FILE      certificate with its chain, PEM\n"
     "  --tls-key FILE       its private key, PEM\n"
     "  --currency CODE      of all prices; default EUR\n"
+    "  --time-zone ZONE     whose months budgets count in; default UTC\n"
     "  --lost-after SEC     an agent silent for so long has lost its jobs; default 600\n"
     "  --crashed-after SEC  a run silent for so long has crashed; default 300\n"
     "  --log-level LEVEL    debug, info, warn or error; default info\n"
@@ -159,11 +160,12 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, bool *ret
         &a->database,   &a->database_file, &o->blobs_dir,    &o->data_dir,
         &o->listen,     &o->tls_cert_file, &o->tls_key_file, &o->config.currency,
         &a->lost_after, &a->crashed_after, &a->log_level,    &a->admin,
-        &a->key_file,
+        &a->key_file,   &o->config.zone,
     };
-    static const char *const names[] = {
-        "database", "database-file", "blobs",         "data",      "listen", "tls-cert", "tls-key",
-        "currency", "lost-after",    "crashed-after", "log-level", "admin",  "key-file"};
+    static const char *const names[] = {"database",   "database-file", "blobs",     "data",
+                                        "listen",     "tls-cert",      "tls-key",   "currency",
+                                        "lost-after", "crashed-after", "log-level", "admin",
+                                        "key-file",   "time-zone"};
     struct option options[ARRAY_LEN(names) + 2] = {{"help", no_argument, NULL, 'h'}};
     int index = 0, c;
 
@@ -316,6 +318,7 @@ int main(int argc, char **argv)
     struct arguments args = {
         .options = {.listen = "127.0.0.1:8470",
                     .config = {.currency = "EUR",
+                               .zone = "UTC",
                                .heartbeat_ms = 10000,
                                .agent_silent_ms = 60000,
                                .lost_after_ms = 600000,

@@ -10,6 +10,7 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/random.h"
+#include "sys/zone.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -27,6 +28,16 @@ static void fill_random(void *ctx, void *ret_bytes, size_t len)
 {
     (void)ctx;
     random_fill(ret_bytes, len);
+}
+
+static bool zone_known(void *ctx, struct str name)
+{
+    return zones_known(ctx, name);
+}
+
+static bool zone_month(void *ctx, struct str name, time_ms at, time_ms *ret_start, time_ms *ret_end)
+{
+    return zones_month(ctx, name, at, ret_start, ret_end);
 }
 
 void server_cmd_init(struct server *server, struct cmd *cmd, struct store *store,
@@ -114,6 +125,18 @@ static enum err_code check_kind(struct server *server, struct err *err)
     return code;
 }
 
+static enum err_code check_zone(struct server *server, struct err *err)
+{
+    const char *zone = server->options.config.zone;
+
+    if (zones_known(server->zones, str_from(zone)))
+        return OK;
+    (void)err_set(err, ERR_INVALID, "--time-zone: this system has no time zone \"%s\"", zone);
+    err_hint(err, "a name of the IANA database, such as Europe/Berlin; on Debian they come with "
+                  "the package tzdata");
+    return ERR_INVALID;
+}
+
 enum err_code server_open(struct server *server, const struct server_options *options,
                           struct err *err)
 {
@@ -121,8 +144,11 @@ enum err_code server_open(struct server *server, const struct server_options *op
     server->fatal_fd = eventfd(0, EFD_CLOEXEC);
     server->domain.config = options->config;
     server->domain.random = (struct random_port){fill_random, NULL};
+    server->zones = zones_new(ZONE_FOLDER);
+    server->domain.zones = (struct zones_port){zone_known, zone_month, server->zones};
     map_seed_set(random_u64());
     lease_table_init(&server->domain.leases, clock_mono_ms());
+    TRY(check_zone(server, err));
     TRY(file_make_dirs(options->data_dir, 0700, err));
     TRY(lock_data(server, err));
     TRY(check_kind(server, err));
@@ -348,6 +374,7 @@ void server_stop(struct server *server)
         log_warn("store.checkpoint", "error", err.text);
     store_close(&server->write_store);
     blob_fs_free(server->blobs);
+    zones_free(server->zones);
     lease_table_release(&server->domain.leases);
     mem_free(server->db_path);
     mem_free(server->blobs_dir);

@@ -56,6 +56,7 @@ struct server {
     struct http_env env;
     struct http_server *http;
     struct blob_fs *blobs;
+    struct zones *zones;
     int lock_fd;
     char *db_path; /* or the PostgreSQL database: may hold a password */
     char *blobs_dir, *spool_dir;

@@ -851,6 +851,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/budget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a project may use a month, what it used, and how it goes on */
+        get: operations["budget_show"];
+        /**
+         * Set what a project may use a month; what is absent has no limit
+         * @description A time zone that is changed in mid-month holds from the next month line on: the running month keeps its bounds.
+         */
+        put: operations["budget_set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/budget/periods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a project used, month by month, newest first */
+        get: operations["budget_period_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/queues": {
         parameters: {
             query?: never;
@@ -1736,6 +1774,46 @@ export interface components {
         };
         SharePage: {
             items: components["schemas"]["Share"][];
+            next_cursor: string | null;
+        };
+        BudgetSet: {
+            /** @description A calendar month */
+            gpu_hours?: number;
+            /** @description A calendar month, in millionths of the currency */
+            cost_micro?: number;
+            /** @description IANA time zone whose months count, such as Europe/Berlin; the installation's when absent */
+            zone?: string;
+        };
+        /** @description A month: from start to before end */
+        BudgetPeriod: {
+            start: components["schemas"]["Time"];
+            end: components["schemas"]["Time"];
+            zone: string;
+            /** @description GPU milliseconds used */
+            gpu_ms: components["schemas"]["Count"];
+            cost_micro: components["schemas"]["Micro"];
+            /** @description Of these, by attempts that were ended for others or were lost */
+            gpu_ms_lost: components["schemas"]["Count"];
+        };
+        /** @description null: no limit, or not to be told yet */
+        BudgetLeft: {
+            gpu_ms: number | null;
+            cost_micro: number | null;
+        };
+        Budget: {
+            /** @description null: no limit */
+            gpu_hours: number | null;
+            /** @description null: no limit */
+            cost_micro: number | null;
+            zone: string;
+            period: components["schemas"]["BudgetPeriod"];
+            next_period: components["schemas"]["BudgetPeriod"];
+            left: components["schemas"]["BudgetLeft"];
+            /** @description At the end of the month if it goes on as until now; null in its first hour */
+            forecast: components["schemas"]["BudgetLeft"];
+        };
+        BudgetPeriodPage: {
+            items: components["schemas"]["BudgetPeriod"][];
             next_cursor: string | null;
         };
         QueueSet: {
@@ -3572,6 +3650,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Share"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    budget_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Budget */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    budget_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BudgetSet"];
+            };
+        };
+        responses: {
+            /** @description Budget */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Budget"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    budget_period_list: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the page before */
+                cursor?: components["parameters"]["cursor"];
+                /** @description Items a page; 100 when absent */
+                limit?: components["parameters"]["limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description BudgetPeriodPage */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BudgetPeriodPage"];
                 };
             };
             default: components["responses"]["Error"];

@@ -2,6 +2,7 @@
 #include "domain/projects/projects.h"
 
 #include "domain/audit/audit.h"
+#include "store/store_budget.h"
 #include "store/store_identity.h"
 #include "store/store_project.h"
 #include "store/store_share.h"
@@ -128,6 +129,7 @@ enum err_code projects_delete(struct cmd *cmd, const struct project *project, st
         return ERR_CONFLICT;
     }
     TRY(store_share_remove_project(cmd->store, project->id, err));
+    TRY(store_budget_delete(cmd->store, project->id, err));
     TRY(store_project_delete(cmd->store, project->id, err));
     return audit_add(cmd, project->name, STR("project deleted"), err);
 }

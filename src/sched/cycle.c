@@ -1,0 +1,426 @@
+/* One cycle: jobs for which room is held, then all in order. Each gets its turn once: it starts,
+ * others are ended for it, room is held for it, or it waits with a reason. */
+#include "sched/cycle.h"
+
+#include "sched/order.h"
+
+#include <stdlib.h>
+
+#define RESERVE_AFTER_MS   (5 * 60000LL)
+#define RESERVATION_MS_MAX (10 * 60000LL)
+#define EVICT_PAUSE_MS     (10 * 60000LL)
+#define PREEMPT_LOOKS_MAX  50000
+
+struct sched_policy sched_policy_default(void)
+{
+    return (struct sched_policy){.parts = SCHED_ALL,
+                                 .reserve_after_ms = RESERVE_AFTER_MS,
+                                 .reservation_ms_max = RESERVATION_MS_MAX,
+                                 .evict_pause_ms = EVICT_PAUSE_MS,
+                                 .preempt_looks_max = PREEMPT_LOOKS_MAX};
+}
+
+struct wait sched__wait(enum wait_code code)
+{
+    return (struct wait){
+        .code = code, .resource = RESOURCE_NONE, .until = TIME_NONE, .start_estimate = TIME_NONE};
+}
+
+/* Steps open one after the other as their waits pass. One whose steps all passed keeps the last. */
+static void open_steps(const struct cycle *c, struct asker *who)
+{
+    const struct sched_shape *shape = who->shape;
+    time_ms opens = who->j->ladder_at;
+
+    who->next_step = TIME_NONE;
+    who->step_to = 1;
+    if (shape->step_count == 0)
+        return;
+    who->step_from = MIN(who->j->step_from, shape->step_count - 1);
+    for (who->step_to = who->step_from + 1; who->step_to < shape->step_count; who->step_to++) {
+        int64_t wait_ms = shape->steps[who->step_to - 1].wait_ms;
+        if (wait_ms == SCHED_UNLIMITED)
+            return;
+        opens = sched__add(opens, wait_ms);
+        if (opens > c->s->now) {
+            who->next_step = opens;
+            return;
+        }
+    }
+}
+
+void sched__asker_init(struct cycle *c, uint32_t job, struct asker *ret_who)
+{
+    const struct sched_job *j = &c->s->jobs[job];
+    struct asker who = {.job = job,
+                        .leaf = c->tree.leaf_of[j->share],
+                        .j = j,
+                        .shape = &c->s->shapes[j->shape],
+                        .ends = sched__ends(c->s->now, j->time_limit_ms)};
+
+    who.ask = sched__ask(who.shape);
+    who.access = sched__access_get(&c->access, who.leaf, j->queue);
+    who.money = c->tree.branches[who.leaf].money;
+    open_steps(c, &who);
+    sched__reserve_view(c, &who);
+    *ret_who = who;
+}
+
+/* -- one turn --------------------------------------------------------------------------------- */
+
+/* It took room that was held for others of lower priority: they hold nothing there any more. */
+static void drop_outranked(struct cycle *c, const struct asker *who, uint32_t node)
+{
+    uint32_t at = c->nodes[node].holds;
+
+    while (at != SCHED_NONE && sched__room_overdrawn(who, &c->nodes[node])) {
+        uint32_t reservation = c->holds[at].reservation;
+        at = c->holds[at].next;
+        if (sched__reserve_outranked(c, who, reservation))
+            sched__reserve_drop(c, reservation);
+    }
+}
+
+static void start(struct cycle *c, struct asker *who, uint32_t step, uint32_t *nodes)
+{
+    struct sched_result *result = &c->result;
+
+    sched__tree_start(&c->tree, who->leaf, &who->ask);
+    sched__tree_start(&c->after, who->leaf, &who->ask);
+    sched__budget_charge(c, who, c->s->nodes[nodes[0]].target);
+    for (uint32_t i = 0; i < who->shape->node_count && who->outranks; i++)
+        drop_outranked(c, who, nodes[i]);
+    result->starts[result->start_count++] =
+        (struct sched_start){who->job, step, nodes, who->shape->node_count};
+    c->states[who->job] = JOB_STARTS;
+}
+
+static struct memo_key places(const struct cycle *c, const struct asker *who)
+{
+    return (struct memo_key){{(uint64_t)who->j->shape << 32 | who->access,
+                              (uint64_t)who->step_from << 32 | who->step_to,
+                              (who->outranks ? who->j->queue + 1ULL : 0) << 32 | who->outranks,
+                              c->epoch << 1 | who->ends_first}};
+}
+
+/* What was found out for others that ask for the same; room that was lifted is one's own. */
+static uint32_t reason_find(struct cycle *c, const struct asker *who)
+{
+    bool fresh;
+    uint32_t *at = NULL, number = (uint32_t)c->reason_count;
+
+    if (c->reservation_of[who->job] == SCHED_NONE) {
+        at = sched__memo_get(&c->tried, places(c, who), &fresh);
+        if (!fresh)
+            return *at;
+        *at = number;
+    }
+    c->reasons =
+        arena_more(c->arena, c->reasons, c->reason_count, &c->reason_room, sizeof *c->reasons);
+    c->reasons[c->reason_count++] = (struct reason){0};
+    return number;
+}
+
+/* True: it starts. Else *ret_reason says why not. */
+static bool try_places(struct cycle *c, struct asker *who, struct reason *ret_reason,
+                       uint32_t *ret_number)
+{
+    uint32_t number = reason_find(c, who), step, *nodes;
+
+    *ret_number = number;
+    if (c->reasons[number].known) {
+        *ret_reason = c->reasons[number];
+        return false;
+    }
+    if (!c->nodes_scratch || c->scratch_room < who->shape->node_count) {
+        c->scratch_room = MAX(16, who->shape->node_count);
+        c->nodes_scratch = arena_array(c->arena, c->scratch_room, sizeof *nodes);
+    }
+    if (sched__room_place(c, who, &step, c->nodes_scratch)) {
+        nodes = arena_array(c->arena, who->shape->node_count, sizeof *nodes);
+        memcpy(nodes, c->nodes_scratch, who->shape->node_count * sizeof *nodes);
+        start(c, who, step, nodes);
+        return true;
+    }
+    sched__why(c, who, ret_reason);
+    if (!who->money_bound)
+        c->reasons[number] = *ret_reason;
+    return false;
+}
+
+static bool waited_long(const struct cycle *c, const struct asker *who)
+{
+    return c->s->policy.parts & SCHED_RESERVE &&
+           sched__sub(c->s->now, who->j->queued) >= c->s->policy.reserve_after_ms;
+}
+
+/* Is it the one that room is held for, now that it does not fit? */
+static void consider_head(struct cycle *c, struct asker *who)
+{
+    uint32_t mine = c->reservation_of[who->job];
+
+    if (mine == SCHED_NONE && !waited_long(c, who))
+        return;
+    if (mine != SCHED_NONE && c->reservations[mine].victims)
+        return;
+    if (c->head != SCHED_NONE && c->head != mine) {
+        if (!sched__reserve_outranked(c, who, c->head))
+            return;
+        sched__reserve_drop(c, c->head);
+    }
+    sched__reserve_head(c, who);
+}
+
+static bool has_victims(const struct cycle *c, uint32_t job)
+{
+    uint32_t mine = c->reservation_of[job];
+
+    return mine != SCHED_NONE && c->reservations[mine].victims;
+}
+
+static struct wait victims_wait(struct cycle *c, uint32_t job)
+{
+    const struct held *r = &c->reservations[c->reservation_of[job]];
+    struct wait wait = sched__wait(WAIT_VICTIMS);
+
+    c->seen_stamp++;
+    for (uint32_t i = 0; i < r->node_count; i++) {
+        const struct node *n = &c->nodes[r->nodes[i]];
+        for (uint32_t k = n->attempts; k < n->attempt_end; k++) {
+            uint32_t a = c->attempts_by_node[k];
+            wait.asked += c->leaving[a] && c->seen[a] != c->seen_stamp;
+            c->seen[a] = c->seen_stamp;
+        }
+    }
+    return wait;
+}
+
+/* Its turn, with its own reservation lifted: true if it starts. */
+static bool attempt(struct cycle *c, struct asker *who, struct reason *ret_reason)
+{
+    uint32_t branch = SCHED_NONE, number = SCHED_NONE;
+    struct wait limit;
+    bool admitted = sched__tree_admits(&c->tree, who->leaf, &who->ask, &limit, &branch);
+
+    *ret_reason = (struct reason){0};
+    if (!sched__budget_hours(c, who, &ret_reason->wait))
+        return false;
+    if (admitted) {
+        branch = SCHED_NONE;
+        if (try_places(c, who, ret_reason, &number))
+            return true;
+    } else {
+        ret_reason->wait = limit;
+    }
+    if (has_victims(c, who->job)) {
+        ret_reason->wait = victims_wait(c, who->job);
+        return false;
+    }
+    if (admitted && !ret_reason->hardware)
+        return false;
+    if (sched__preempt(c, who, branch, number))
+        ret_reason->wait = victims_wait(c, who->job);
+    else if (admitted)
+        consider_head(c, who);
+    return false;
+}
+
+static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
+{
+    struct asker who;
+    uint32_t mine = c->reservation_of[job];
+    bool starts;
+
+    if (mine != SCHED_NONE)
+        sched__reserve_lift(c, mine);
+    sched__asker_init(c, job, &who);
+    starts = attempt(c, &who, ret_reason);
+    if (starts && mine != SCHED_NONE)
+        sched__reserve_drop(c, mine);
+    mine = c->reservation_of[job];
+    if (mine != SCHED_NONE && !starts) {
+        sched__reserve_put(c, mine);
+        if (mine == c->head && !ret_reason->hardware)
+            sched__reserve_drop(c, mine); /* it is not the hardware that it waits for */
+        else
+            ret_reason->wait.start_estimate = c->reservations[mine].start;
+    }
+    return starts;
+}
+
+/* -- all turns -------------------------------------------------------------------------------- */
+
+static void wait_put(struct cycle *c, uint32_t job, const struct wait *wait)
+{
+    c->states[job] = JOB_WAITS;
+    c->wait_of[job] = c->result.wait_count;
+    c->result.waits[c->result.wait_count++] = (struct sched_wait){job, *wait};
+}
+
+static bool stopped(const struct cycle *c, uint32_t job, struct wait *ret_wait)
+{
+    const struct sched_job *j = &c->s->jobs[job];
+    const struct sched_queue *q = &c->s->queues[j->queue];
+
+    if (c->tree.branches[c->tree.leaf_of[j->share]].held) {
+        *ret_wait = sched__wait(WAIT_PROJECT_HELD);
+        ret_wait->share = c->s->shares[j->share].id;
+    } else if (q->held) {
+        *ret_wait = sched__wait(WAIT_QUEUE_HELD);
+        ret_wait->queue = q->id;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void take_turn(struct cycle *c, uint32_t job)
+{
+    uint32_t queue = c->s->jobs[job].queue;
+    struct reason reason = {0};
+
+    if (stopped(c, job, &reason.wait)) {
+        wait_put(c, job, &reason.wait);
+        return;
+    }
+    if (c->blocked[queue]) {
+        reason.wait = sched__wait(WAIT_TURN);
+        reason.wait.asked = c->ahead[queue];
+    } else if (turn(c, job, &reason)) {
+        return;
+    }
+    if (reason.hardware && !(c->s->policy.parts & SCHED_BACKFILL))
+        c->blocked[queue] = true;
+    c->ahead[queue]++;
+    wait_put(c, job, &reason.wait);
+}
+
+/* Those for which room is held come first, if nobody of higher priority waits in their queue. */
+static void reserved_turns(struct cycle *c)
+{
+    size_t given = c->reservation_count;
+
+    for (uint32_t i = 0; i < given; i++) {
+        uint32_t job = c->reservations[i].job;
+        struct reason reason;
+        if (c->reservations[i].live &&
+            c->s->jobs[job].priority >= c->highest[c->s->jobs[job].queue])
+            (void)turn(c, job, &reason); /* where it waits its turn in order says why */
+    }
+}
+
+/* What no passing of time changes takes no share from those that wait with it. */
+static bool idle(enum wait_code code)
+{
+    switch (code) {
+    case WAIT_PROJECT_HELD:
+    case WAIT_QUEUE_HELD:
+    case WAIT_NO_AGENT:
+    case WAIT_NO_TARGET:
+    case WAIT_NODES_EXCLUDED:
+    case WAIT_GPU_TYPE:
+    case WAIT_TOO_BIG:
+    case WAIT_TOO_FEW_NODES: return true;
+    default: return false;
+    }
+}
+
+/* A rank says after how many others a job would start if room came bit by bit: the tournament is
+ * held again, as if each that has its turn then ran. */
+static void rank(struct cycle *c, struct order *order)
+{
+    struct sched_wait *waits = arena_array(c->arena, c->result.wait_count, sizeof *waits);
+    uint32_t count = 0, job;
+
+    sched__order_begin(order, &c->tree, c->states, JOB_WAITS);
+    while ((job = sched__order_peek(order)) != SCHED_NONE) {
+        const struct sched_job *j = &c->s->jobs[job];
+        waits[count] = c->result.waits[c->wait_of[job]];
+        waits[count].wait.rank = (int64_t)count + 1;
+        if (!idle(waits[count].wait.code))
+            sched__tree_start(&c->tree, c->tree.leaf_of[j->share], &order->asks[j->shape]);
+        count++;
+        sched__order_pass(order);
+    }
+    ENSURE(count == c->result.wait_count);
+    c->result.waits = waits;
+}
+
+static void trees_init(struct cycle *c)
+{
+    sched__tree_init(&c->tree, c->s, c->arena);
+    for (uint32_t a = 0; a < c->s->attempt_count; a++) {
+        const struct sched_attempt *at = &c->s->attempts[a];
+        struct sched_amounts ask = sched__ask(&c->s->shapes[at->shape]);
+        if (!at->stopping)
+            sched__tree_hold(&c->tree, c->tree.leaf_of[at->share], &ask, 1);
+    }
+    sched__tree_copy(&c->after, &c->tree, c->arena);
+    for (uint32_t a = 0; a < c->s->attempt_count; a++) {
+        const struct sched_attempt *at = &c->s->attempts[a];
+        struct sched_amounts ask = sched__ask(&c->s->shapes[at->shape]);
+        if (at->stopping)
+            sched__tree_hold(&c->tree, c->tree.leaf_of[at->share], &ask, 1);
+    }
+}
+
+static void jobs_init(struct cycle *c)
+{
+    const struct sched_snapshot *s = c->s;
+
+    c->states = arena_array(c->arena, s->job_count, sizeof *c->states);
+    c->wait_of = arena_array(c->arena, s->job_count, sizeof *c->wait_of);
+    c->reservation_of = arena_array(c->arena, s->job_count, sizeof *c->reservation_of);
+    c->highest = arena_array(c->arena, s->queue_count, sizeof *c->highest);
+    c->ahead = arena_array(c->arena, s->queue_count, sizeof *c->ahead);
+    c->blocked = arena_array(c->arena, s->queue_count, sizeof *c->blocked);
+    for (uint32_t i = 0; i < s->queue_count; i++)
+        c->highest[i] = INT64_MIN;
+    for (uint32_t i = 0; i < s->job_count; i++) {
+        const struct sched_job *j = &s->jobs[i];
+        c->reservation_of[i] = SCHED_NONE;
+        if (!c->tree.branches[c->tree.leaf_of[j->share]].held)
+            c->highest[j->queue] = MAX(c->highest[j->queue], j->priority);
+    }
+    c->result.starts = arena_array(c->arena, s->job_count, sizeof *c->result.starts);
+    c->result.waits = arena_array(c->arena, s->job_count, sizeof *c->result.waits);
+    c->result.evicts = arena_array(c->arena, s->attempt_count, sizeof *c->result.evicts);
+}
+
+void sched__cycle_run(const struct sched_snapshot *snapshot, struct arena *arena, struct cycle *c)
+{
+    struct order order = {0};
+    uint32_t job;
+
+    *c = (struct cycle){.s = snapshot,
+                        .arena = arena,
+                        .head = SCHED_NONE,
+                        .held_lowest = INT64_MAX,
+                        .looks_left = snapshot->policy.preempt_looks_max};
+    trees_init(c);
+    sched__access_init(&c->access, snapshot, &c->tree, arena);
+    sched__memo_init(&c->tried, arena);
+    sched__room_init(c);
+    jobs_init(c);
+    sched__preempt_init(c);
+    sched__reserve_load(c);
+    reserved_turns(c);
+    order.tree = &c->tree;
+    sched__order_init(&order, snapshot, arena);
+    sched__order_begin(&order, &c->tree, c->states, JOB_OPEN);
+    while ((job = sched__order_peek(&order)) != SCHED_NONE) {
+        take_turn(c, job);
+        sched__order_pass(&order);
+    }
+    rank(c, &order);
+    sched__reserve_result(c);
+}
+
+void sched_cycle(const struct sched_snapshot *snapshot, struct arena *arena,
+                 struct sched_result *ret_result)
+{
+    struct cycle c;
+
+    sched__cycle_run(snapshot, arena, &c);
+    *ret_result = c.result;
+}

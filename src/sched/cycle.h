@@ -1,0 +1,172 @@
+/* What a cycle works on: the snapshot beside what the cycle has decided so far. One file a part:
+ * tree (who may hold how much), order (whose turn it is), room (where there is place), budget,
+ * reserve (room that is held), preempt (who is ended), why (what a job waits for); cycle.c goes
+ * through the jobs. thread: any, one at a time for one cycle */
+#pragma once
+
+#include "sched/access.h"
+#include "sched/memo.h"
+#include "sched/tree.h"
+
+/* Room of a node that is held for a reservation; in a list per node. */
+struct hold {
+    uint32_t reservation, next;
+    int64_t ranks;
+};
+
+struct node {
+    struct sched_amounts free;   /* now */
+    struct sched_amounts coming; /* what attempts that are being ended give back */
+    struct sched_amounts spare;  /* if held: what may be used beyond hold_start */
+    uint32_t class_no;           /* SCHED_NONE: it takes nothing */
+    uint32_t place;              /* in its class's order */
+    uint32_t holds;              /* the first; SCHED_NONE: nothing is held */
+    time_ms hold_start; /* what is over by then is in nobody's way; TIME_NONE: all that starts is */
+    uint32_t attempts, attempt_end; /* in attempts_by_node */
+};
+
+/* Nodes that differ by what is free on them alone: in `order` by free GPUs, then free cores. */
+struct node_class {
+    uint32_t target;
+    unsigned gpu_type;
+    int64_t gpu_memory_bytes;
+    bool gpus;
+    uint32_t *order;         /* changes with what is free */
+    const uint32_t *members; /* by rising place in the snapshot */
+    uint32_t count;
+};
+
+/* A reservation while the cycle runs. */
+struct held {
+    uint32_t job;
+    bool victims, live, placed; /* placed: its nodes' holds are there */
+    time_ms since, start;
+    uint32_t *nodes; /* places in the snapshot, rank by rank */
+    uint32_t node_count;
+};
+
+/* Whose turn it is, and what follows from that for the places it may take. */
+struct asker {
+    uint32_t job, leaf, access;
+    const struct sched_job *j;
+    const struct sched_shape *shape;
+    struct sched_amounts ask; /* of all ranks */
+    time_ms ends;             /* SCHED_UNLIMITED */
+    uint32_t step_from, step_to;
+    time_ms next_step;   /* when the next one opens; TIME_NONE: none does */
+    bool money;          /* budgets of money are above it */
+    bool money_bound;    /* ... and one of them kept it from a target */
+    uint32_t outranks;   /* reservations of its queue that are of lower priority */
+    uint32_t ends_first; /* reservations that start after its end */
+    struct wait money_wait;
+};
+
+/* Why nothing was found for a shape at certain places: for all others that ask for the same. */
+struct reason {
+    bool known, hardware; /* hardware: it would fit once others end */
+    struct wait wait;
+};
+
+enum job_state { JOB_OPEN, JOB_STARTS, JOB_WAITS };
+
+struct cycle {
+    const struct sched_snapshot *s;
+    struct arena *arena;
+    struct tree tree;  /* with all that is held */
+    struct tree after; /* without attempts that are being ended */
+    struct access access;
+
+    struct node *nodes;
+    struct node_class *classes; /* by target */
+    const uint32_t *class_from; /* by target, target_count + 1 */
+    const uint32_t *attempts_by_node;
+    const uint32_t *nodes_by_target, *target_from; /* target_count + 1 */
+    bool any_node;                                 /* one is there or on its way */
+    uint32_t class_count;
+    bool *leaving; /* by attempt: it is being ended */
+
+    struct held *reservations; /* those given in first */
+    size_t reservation_count, reservation_room;
+    uint32_t *reservation_of; /* by job; SCHED_NONE */
+    uint32_t head;            /* the reservation of the first in line; SCHED_NONE */
+    int64_t held_lowest;      /* no reservation's job has a lower priority */
+    struct hold *holds;
+    size_t hold_count, hold_room;
+
+    struct memo tried; /* places tried: number of the reason */
+    struct reason *reasons;
+    size_t reason_count, reason_room;
+    uint64_t epoch; /* rises when room grows again: what was tried before says nothing then */
+
+    struct memo searched; /* preemption that found nothing */
+    int64_t looks_left;
+    uint32_t *attempts_by_leaf; /* by the leaf's `enter` */
+    uint32_t *leaf_attempts;    /* where they begin: by `enter`, one more than branches */
+    uint32_t *attempts_by_queue, *queue_attempts; /* cheapest to end first */
+    struct memo paused;                           /* shares: the first ends nothing of the second */
+    int64_t *lowest;            /* by queue: priority of what may be ended; INT64_MAX: nothing */
+    struct search *search;      /* kept between searches */
+    uint32_t *seen, seen_stamp; /* by attempt */
+    uint32_t *nodes_scratch, scratch_room;
+
+    int64_t *highest;  /* by queue: priority of what waits */
+    bool *blocked;     /* by queue: strict order, and one does not fit */
+    int64_t *ahead;    /* by queue: jobs that wait before the next */
+    uint8_t *states;   /* by job: enum job_state */
+    uint32_t *wait_of; /* by job: place in result.waits */
+    struct sched_result result;
+};
+
+/* room.c */
+void sched__room_init(struct cycle *c);
+/* May the job use the node at all, whatever is free there? Its step's target is asked apart. */
+bool sched__room_suits(const struct cycle *c, const struct asker *who, uint32_t node);
+/* Do its project, its queue and budgets of money let it use the target? */
+bool sched__room_target(struct cycle *c, struct asker *who, uint32_t target);
+/* Is the target one of the steps that are open for it? */
+bool sched__room_step(const struct asker *who, uint32_t target);
+/* Finds nodes for all ranks and takes what is asked for there, or changes nothing. */
+bool sched__room_place(struct cycle *c, struct asker *who, uint32_t *ret_step, uint32_t *ret_nodes);
+/* May the job use what is free on the node although room is held there? */
+bool sched__room_free(const struct cycle *c, const struct asker *who, const struct node *n);
+/* Did it use room there that is held for others? */
+bool sched__room_overdrawn(const struct asker *who, const struct node *n);
+/* Works out anew what is left beside what is held there. */
+void sched__room_respare(struct cycle *c, uint32_t node);
+
+/* budget.c */
+bool sched__budget_hours(const struct cycle *c, const struct asker *who, struct wait *ret_wait);
+bool sched__budget_money(const struct cycle *c, const struct asker *who, uint32_t target,
+                         struct wait *ret_wait);
+void sched__budget_charge(struct cycle *c, const struct asker *who, uint32_t target);
+
+/* reserve.c */
+void sched__reserve_load(struct cycle *c);
+/* Room that is held for the job does not hold up the job itself: between lift and put. */
+void sched__reserve_lift(struct cycle *c, uint32_t reservation);
+void sched__reserve_put(struct cycle *c, uint32_t reservation);
+/* Room may have grown for others: what was tried before says nothing any more. */
+void sched__reserve_drop(struct cycle *c, uint32_t reservation);
+/* For whom others are ended; `nodes` is kept. */
+void sched__reserve_victims(struct cycle *c, uint32_t job, uint32_t *nodes);
+/* The first in line gets, or keeps, room; its start is computed anew. Not put yet. */
+void sched__reserve_head(struct cycle *c, struct asker *who);
+/* Fills in what the reservations mean for the job. */
+void sched__reserve_view(const struct cycle *c, struct asker *who);
+bool sched__reserve_outranked(const struct cycle *c, const struct asker *who, uint32_t reservation);
+void sched__reserve_result(struct cycle *c);
+
+/* preempt.c */
+void sched__preempt_init(struct cycle *c);
+/* Ends attempts so that the job may start once they are gone. `branch`: at whose limit it ended,
+ * SCHED_NONE if at the hardware; `reason`: number of what it tried there. */
+bool sched__preempt(struct cycle *c, struct asker *who, uint32_t branch, uint32_t reason);
+
+/* why.c */
+void sched__why(struct cycle *c, struct asker *who, struct reason *ret_reason);
+
+/* cycle.c */
+/* All of it; `c->tree` then also holds what waits (see rank), its budgets only what started. */
+void sched__cycle_run(const struct sched_snapshot *snapshot, struct arena *arena, struct cycle *c);
+void sched__asker_init(struct cycle *c, uint32_t job, struct asker *ret_who);
+struct wait sched__wait(enum wait_code code);

@@ -1,0 +1,573 @@
+/* Whose attempts are ended for a job. Two rights: to take back what is lent (the asker stays within
+ * its quota at every level below the branch where it meets the victim, and the victim's branch is
+ * above its own), and to outrank (same queue, lower priority; what another project holds within its
+ * quota is safe from that too).
+ *
+ * Victims are taken one by one, the cheapest first, until the job truly fits on nodes and within
+ * its limits; then each is put back, the last first, unless it is needed. All that happens on
+ * copies: `after` is the tree without what is being ended, `room` the nodes without it. */
+#include "sched/cycle.h"
+
+#include <stdlib.h>
+
+struct victim {
+    uint32_t attempt, branch; /* branch: the child of where it meets the asker, above the victim */
+    enum ending ending;
+    struct share_key key; /* of that branch */
+    int64_t priority, id;
+    time_ms since;
+};
+
+struct search {
+    struct cycle *c;
+    struct asker *who;
+    uint32_t blocked; /* the branch at whose limit the asker ends; SCHED_NONE */
+    struct sched_amounts *room;
+    int64_t *ranks, *of_target;
+    uint32_t fitting;                  /* targets at which all ranks fit */
+    bool *allowed, *targets, *touched; /* by node, by target, by node */
+    struct victim *victims;
+    size_t victim_count, victim_room;
+    size_t *taken, taken_count; /* places in victims */
+};
+
+/* -- what is allowed -------------------------------------------------------------------------- */
+
+static bool over_up_to(const struct tree *tree, uint32_t leaf, uint32_t branch, int r)
+{
+    for (uint32_t at = leaf;; at = tree->branches[at].parent) {
+        if (!sched__tree_over(tree, at, r))
+            return false;
+        if (at == branch)
+            return true;
+    }
+}
+
+/* Does the attempt hold something that its branch has beyond its quota? Of `ask`, if given. */
+static bool beyond_quota(const struct cycle *c, uint32_t attempt, uint32_t branch,
+                         const struct sched_amounts *ask, bool *ret_owned)
+{
+    const struct sched_attempt *a = &c->s->attempts[attempt];
+    const struct sched_amounts *holds = &c->s->shapes[a->shape].need;
+
+    *ret_owned = false;
+    for (int r = 0; r < SHARED_RESOURCES; r++) {
+        if (!(c->after.owned >> r & 1) || holds->v[r] <= 0 || (ask && ask->v[r] <= 0))
+            continue;
+        *ret_owned = true;
+        if (over_up_to(&c->after, c->tree.leaf_of[a->share], branch, r))
+            return true;
+    }
+    return false;
+}
+
+static bool may_reclaim(const struct search *s, uint32_t attempt, uint32_t branch)
+{
+    bool owned;
+
+    return beyond_quota(s->c, attempt, branch, &s->who->ask, &owned);
+}
+
+static bool may_outrank(const struct search *s, uint32_t attempt, uint32_t branch)
+{
+    bool owned;
+
+    if (s->c->tree.leaf_of[s->c->s->attempts[attempt].share] == s->who->leaf)
+        return true;
+    return beyond_quota(s->c, attempt, branch, NULL, &owned) || !owned;
+}
+
+static struct memo_key pair_key(const struct cycle *c, uint32_t winner, uint32_t loser)
+{
+    return (struct memo_key){
+        {(uint64_t)c->s->shares[winner].id.v, (uint64_t)c->s->shares[loser].id.v, 0, 0}};
+}
+
+static void pause_put(struct cycle *c, share_id first, share_id second)
+{
+    bool fresh;
+
+    if (first.v != second.v)
+        *sched__memo_get(&c->paused,
+                         (struct memo_key){{(uint64_t)first.v, (uint64_t)second.v, 0, 0}}, &fresh) =
+            1;
+}
+
+/* May it be ended now, by anybody of the asker's share? */
+static bool evictable(struct cycle *c, const struct asker *who, uint32_t attempt)
+{
+    const struct sched_attempt *a = &c->s->attempts[attempt];
+    bool fresh;
+
+    if (c->leaving[attempt] || a->evictable_from == SCHED_UNLIMITED ||
+        a->evictable_from > c->s->now)
+        return false;
+    return c->paused.count == 0 ||
+           *sched__memo_get(&c->paused, pair_key(c, who->j->share, a->share), &fresh) == 0;
+}
+
+/* -- candidates ------------------------------------------------------------------------------- */
+
+static void add_victim(struct search *s, uint32_t attempt, uint32_t branch, enum ending ending)
+{
+    struct cycle *c = s->c;
+    const struct sched_attempt *a = &c->s->attempts[attempt];
+    const struct sched_amounts nothing = {{0}};
+
+    if (c->seen[attempt] == c->seen_stamp)
+        return;
+    c->seen[attempt] = c->seen_stamp;
+    s->victims =
+        arena_more(c->arena, s->victims, s->victim_count, &s->victim_room, sizeof *s->victims);
+    s->victims[s->victim_count++] = (struct victim){.attempt = attempt,
+                                                    .branch = branch,
+                                                    .ending = ending,
+                                                    .priority = a->priority,
+                                                    .id = a->id.v,
+                                                    .since = a->since};
+    if (ending == ENDING_RECLAIMED)
+        s->victims[s->victim_count - 1].key = sched__tree_key(&c->after, branch, &nothing);
+}
+
+static void find_borrowers(struct search *s, uint32_t branch)
+{
+    struct cycle *c = s->c;
+    const struct branch *b = &c->after.branches[branch];
+
+    for (uint32_t i = c->leaf_attempts[b->enter];
+         i < c->leaf_attempts[b->leave] && c->looks_left > 0; i++) {
+        uint32_t a = c->attempts_by_leaf[i];
+        c->looks_left--;
+        if (evictable(c, s->who, a) && may_reclaim(s, a, branch))
+            add_victim(s, a, branch, ENDING_RECLAIMED);
+    }
+}
+
+static void find_reclaimed(struct search *s)
+{
+    const struct tree *tree = &s->c->after;
+    uint32_t child = s->who->leaf;
+
+    for (uint32_t at = tree->branches[child].parent;
+         at != SCHED_NONE && sched__tree_within(tree, child, &s->who->ask);
+         child = at, at = tree->branches[at].parent)
+        for (uint32_t k = tree->branches[at].first_child; k != SCHED_NONE;
+             k = tree->branches[k].next)
+            for (int r = 0; r < SHARED_RESOURCES; r++)
+                if (k != child && s->who->ask.v[r] > 0 && tree->owned >> r & 1 &&
+                    sched__tree_over(tree, k, r)) {
+                    find_borrowers(s, k);
+                    break;
+                }
+}
+
+static uint32_t meeting_child(const struct tree *tree, uint32_t leaf, uint32_t other)
+{
+    uint32_t at = other;
+
+    while (tree->branches[at].parent != SCHED_NONE &&
+           !sched__tree_below(tree, leaf, tree->branches[at].parent))
+        at = tree->branches[at].parent;
+    return at;
+}
+
+static void find_outranked(struct search *s)
+{
+    struct cycle *c = s->c;
+    uint32_t queue = s->who->j->queue, from, to;
+    const uint32_t *list;
+
+    if (s->blocked == SCHED_NONE) {
+        list = c->attempts_by_queue;
+        from = c->queue_attempts[queue];
+        to = c->queue_attempts[queue + 1];
+    } else {
+        list = c->attempts_by_leaf;
+        from = c->leaf_attempts[c->after.branches[s->blocked].enter];
+        to = c->leaf_attempts[c->after.branches[s->blocked].leave];
+    }
+    for (uint32_t i = from; i < to && c->looks_left > 0; i++) {
+        const struct sched_attempt *a = &c->s->attempts[list[i]];
+        uint32_t branch;
+        c->looks_left--;
+        if (a->queue != queue || a->priority >= s->who->j->priority ||
+            !evictable(c, s->who, list[i]))
+            continue;
+        branch = meeting_child(&c->tree, s->who->leaf, c->tree.leaf_of[a->share]);
+        if (may_outrank(s, list[i], branch))
+            add_victim(s, list[i], branch, ENDING_OUTRANKED);
+    }
+}
+
+/* Those that borrow first, of the largest share; then the lowest priority; then the newest. */
+static int victims_by_cost(const void *a, const void *b)
+{
+    const struct victim *x = a, *y = b;
+    int by_share;
+
+    if (x->ending != y->ending)
+        return x->ending == ENDING_RECLAIMED ? -1 : 1;
+    by_share = x->ending == ENDING_RECLAIMED ? sched__key_compare(&y->key, &x->key) : 0;
+    if (by_share)
+        return by_share;
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
+    if (x->since != y->since)
+        return x->since > y->since ? -1 : 1;
+    return (x->id < y->id) - (x->id > y->id);
+}
+
+/* -- rooms ------------------------------------------------------------------------------------ */
+
+static void count_ranks(struct search *s, uint32_t node)
+{
+    uint32_t target = s->c->s->nodes[node].target;
+
+    s->fitting -= s->of_target[target] >= s->who->shape->node_count;
+    s->of_target[target] -= s->ranks[node];
+    s->ranks[node] = sched__times(&s->room[node], &s->who->shape->need, s->who->shape->node_count);
+    s->of_target[target] += s->ranks[node];
+    s->fitting += s->of_target[target] >= s->who->shape->node_count;
+}
+
+static void rooms_init(struct search *s)
+{
+    struct cycle *c = s->c;
+
+    s->fitting = 0;
+    for (uint32_t t = 0; t < c->s->target_count; t++) {
+        s->of_target[t] = 0;
+        s->targets[t] = sched__room_step(s->who, t) && sched__room_target(c, s->who, t);
+    }
+    for (uint32_t i = 0; i < c->s->node_count; i++) {
+        const struct node *n = &c->nodes[i];
+        s->ranks[i] = 0;
+        s->touched[i] = false;
+        s->allowed[i] = n->class_no != SCHED_NONE && s->targets[c->s->nodes[i].target] &&
+                        sched__room_suits(c, s->who, i);
+        if (!s->allowed[i])
+            continue;
+        s->room[i] = n->free;
+        sched__take(&s->room[i], &n->coming, -1);
+        for (uint32_t h = n->holds; h != SCHED_NONE; h = c->holds[h].next) {
+            uint32_t job = c->reservations[c->holds[h].reservation].job;
+            if (!sched__reserve_outranked(c, s->who, c->holds[h].reservation))
+                sched__take(&s->room[i], &c->s->shapes[c->s->jobs[job].shape].need,
+                            c->holds[h].ranks);
+        }
+        count_ranks(s, i);
+    }
+    c->looks_left -= c->s->node_count / 16;
+}
+
+/* `times` 1: the victim goes; -1: it is put back. */
+static void move(struct search *s, const struct victim *v, int times)
+{
+    struct cycle *c = s->c;
+    const struct sched_attempt *a = &c->s->attempts[v->attempt];
+    struct sched_amounts ask = sched__ask(&c->s->shapes[a->shape]);
+
+    sched__tree_hold(&c->after, c->tree.leaf_of[a->share], &ask, -times);
+    for (uint32_t i = 0; i < a->node_count; i++) {
+        if (!s->allowed[a->nodes[i]])
+            continue;
+        sched__take(&s->room[a->nodes[i]], &c->s->shapes[a->shape].need, -times);
+        count_ranks(s, a->nodes[i]);
+    }
+}
+
+static uint32_t fitting_target(const struct search *s)
+{
+    for (uint32_t t = 0; t < s->c->s->target_count; t++)
+        if (s->of_target[t] >= s->who->shape->node_count)
+            return t;
+    return SCHED_NONE;
+}
+
+static bool enough(const struct search *s, uint32_t *ret_blocked)
+{
+    struct wait wait;
+
+    *ret_blocked = SCHED_NONE;
+    return sched__tree_admits(&s->c->after, s->who->leaf, &s->who->ask, &wait, ret_blocked) &&
+           s->fitting > 0;
+}
+
+/* -- the search ------------------------------------------------------------------------------- */
+
+static bool helps(const struct search *s, const struct victim *v, uint32_t blocked)
+{
+    const struct sched_attempt *a = &s->c->s->attempts[v->attempt];
+
+    if (blocked != SCHED_NONE &&
+        sched__tree_below(&s->c->after, s->c->tree.leaf_of[a->share], blocked))
+        return true;
+    for (uint32_t i = 0; i < a->node_count; i++)
+        if (s->allowed[a->nodes[i]] && s->fitting == 0)
+            return true;
+    return false;
+}
+
+static bool still_allowed(const struct search *s, const struct victim *v)
+{
+    return v->ending == ENDING_RECLAIMED ? may_reclaim(s, v->attempt, v->branch)
+                                         : may_outrank(s, v->attempt, v->branch);
+}
+
+static bool take_victims(struct search *s)
+{
+    uint32_t blocked;
+
+    for (size_t i = 0; i < s->victim_count; i++) {
+        if (enough(s, &blocked))
+            break;
+        if (!still_allowed(s, &s->victims[i]) || !helps(s, &s->victims[i], blocked))
+            continue;
+        move(s, &s->victims[i], 1);
+        s->taken[s->taken_count++] = i;
+    }
+    if (enough(s, &blocked))
+        return true;
+    while (s->taken_count > 0)
+        move(s, &s->victims[s->taken[--s->taken_count]], -1);
+    return false;
+}
+
+static void spare_victims(struct search *s)
+{
+    size_t kept = 0;
+    uint32_t blocked;
+
+    for (size_t i = s->taken_count; i-- > 0;) {
+        const struct victim *v = &s->victims[s->taken[i]];
+        move(s, v, -1);
+        if (enough(s, &blocked)) {
+            s->taken[i] = SIZE_MAX;
+            continue;
+        }
+        move(s, v, 1);
+    }
+    for (size_t i = 0; i < s->taken_count; i++)
+        if (s->taken[i] != SIZE_MAX)
+            s->taken[kept++] = s->taken[i];
+    s->taken_count = kept;
+}
+
+struct seat {
+    uint32_t node;
+    bool touched;
+    int64_t gpus, cpus;
+};
+
+static int seats_by_use(const void *a, const void *b)
+{
+    const struct seat *x = a, *y = b;
+
+    if (x->touched != y->touched)
+        return x->touched ? -1 : 1;
+    if (x->gpus != y->gpus)
+        return x->gpus < y->gpus ? -1 : 1;
+    if (x->cpus != y->cpus)
+        return x->cpus < y->cpus ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static uint32_t *choose_nodes(struct search *s)
+{
+    struct cycle *c = s->c;
+    struct seat *seats = arena_array(c->arena, c->s->node_count, sizeof *seats);
+    uint32_t *nodes = arena_array(c->arena, s->who->shape->node_count, sizeof *nodes);
+    uint32_t target = fitting_target(s), count = 0, rank = 0;
+
+    for (size_t i = 0; i < s->taken_count; i++) {
+        const struct sched_attempt *a = &c->s->attempts[s->victims[s->taken[i]].attempt];
+        for (uint32_t k = 0; k < a->node_count; k++)
+            s->touched[a->nodes[k]] = true;
+    }
+    for (uint32_t i = 0; i < c->s->node_count; i++)
+        if (s->allowed[i] && s->ranks[i] > 0 && c->s->nodes[i].target == target)
+            seats[count++] = (struct seat){i, s->touched[i], s->room[i].v[RESOURCE_GPU],
+                                           s->room[i].v[RESOURCE_CPU]};
+    if (count)
+        qsort(seats, count, sizeof *seats, seats_by_use);
+    for (uint32_t i = 0; i < count; i++)
+        for (int64_t k = 0; k < s->ranks[seats[i].node] && rank < s->who->shape->node_count; k++)
+            nodes[rank++] = seats[i].node;
+    ENSURE(rank == s->who->shape->node_count);
+    return nodes;
+}
+
+/* Those of lower priority for which room was held on the nodes: it goes to the asker now. */
+static void take_over(struct search *s, const uint32_t *nodes)
+{
+    for (uint32_t i = 0; i < s->who->shape->node_count; i++)
+        for (uint32_t h = s->c->nodes[nodes[i]].holds, next; h != SCHED_NONE; h = next) {
+            uint32_t reservation = s->c->holds[h].reservation;
+            next = s->c->holds[h].next;
+            if (sched__reserve_outranked(s->c, s->who, reservation))
+                sched__reserve_drop(s->c, reservation);
+        }
+}
+
+static void end_victims(struct search *s)
+{
+    struct cycle *c = s->c;
+
+    for (size_t i = 0; i < s->taken_count; i++) {
+        const struct victim *v = &s->victims[s->taken[i]];
+        const struct sched_attempt *a = &c->s->attempts[v->attempt];
+        c->leaving[v->attempt] = true;
+        for (uint32_t k = 0; k < a->node_count; k++) {
+            sched__take(&c->nodes[a->nodes[k]].coming, &c->s->shapes[a->shape].need, -1);
+            sched__room_respare(c, a->nodes[k]);
+        }
+        pause_put(c, c->s->shares[a->share].id, c->s->shares[s->who->j->share].id);
+        c->result.evicts[c->result.evict_count++] =
+            (struct sched_evict){v->attempt, s->who->job, v->ending};
+    }
+}
+
+static struct search *search_begin(struct cycle *c, struct asker *who, uint32_t branch)
+{
+    uint32_t nodes = c->s->node_count, targets = c->s->target_count;
+    struct search *s = c->search;
+
+    if (!s) {
+        s = c->search = ARENA_NEW(c->arena, struct search);
+        s->c = c;
+        s->room = arena_array(c->arena, nodes, sizeof *s->room);
+        s->ranks = arena_array(c->arena, nodes, sizeof *s->ranks);
+        s->allowed = arena_array(c->arena, nodes, sizeof *s->allowed);
+        s->touched = arena_array(c->arena, nodes, sizeof *s->touched);
+        s->of_target = arena_array(c->arena, targets, sizeof *s->of_target);
+        s->targets = arena_array(c->arena, targets, sizeof *s->targets);
+        s->taken = arena_array(c->arena, c->s->attempt_count, sizeof *s->taken);
+    }
+    s->who = who;
+    s->blocked = branch;
+    s->victim_count = s->taken_count = 0;
+    c->seen_stamp++;
+    return s;
+}
+
+static bool could_reclaim(const struct cycle *c, const struct asker *who)
+{
+    const struct tree *tree = &c->after;
+    uint32_t child = who->leaf;
+
+    if (!(c->s->policy.parts & SCHED_RECLAIM))
+        return false;
+    for (uint32_t at = tree->branches[child].parent;
+         at != SCHED_NONE && sched__tree_within(tree, child, &who->ask);
+         child = at, at = tree->branches[at].parent)
+        for (int r = 0; r < SHARED_RESOURCES; r++)
+            if (who->ask.v[r] > 0 && tree->owned >> r & 1 && tree->branches[at].over[r] > 0)
+                return true;
+    return false;
+}
+
+bool sched__preempt(struct cycle *c, struct asker *who, uint32_t branch, uint32_t reason)
+{
+    bool reclaim = could_reclaim(c, who), fresh;
+    bool outrank =
+        c->s->policy.parts & SCHED_OUTRANK && c->lowest[who->j->queue] < who->j->priority;
+    struct memo_key key = {{(uint64_t)who->j->shape << 32 | reason,
+                            (uint64_t)who->leaf << 32 | who->j->queue, (uint64_t)who->j->priority,
+                            branch}};
+    struct search *s;
+    uint32_t *nodes;
+
+    if ((!reclaim && !outrank) || c->looks_left <= 0)
+        return false;
+    (void)sched__memo_get(&c->searched, key, &fresh);
+    if (!fresh)
+        return false;
+    s = search_begin(c, who, branch);
+    rooms_init(s);
+    if (reclaim)
+        find_reclaimed(s);
+    if (outrank)
+        find_outranked(s);
+    if (s->victim_count)
+        qsort(s->victims, s->victim_count, sizeof *s->victims, victims_by_cost);
+    if (!take_victims(s))
+        return false;
+    spare_victims(s);
+    if (s->taken_count == 0 && !who->outranks)
+        return false; /* what it needs is on its way without it */
+    nodes = choose_nodes(s);
+    take_over(s, nodes);
+    end_victims(s);
+    sched__reserve_victims(c, who->job, nodes);
+    return true;
+}
+
+/* -- what may be ended ------------------------------------------------------------------------ */
+
+struct listed {
+    uint32_t attempt, group;
+    int64_t priority;
+    time_ms since;
+    int64_t id;
+};
+
+static int listed_by_cost(const void *a, const void *b)
+{
+    const struct listed *x = a, *y = b;
+
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
+    if (x->since != y->since)
+        return x->since > y->since ? -1 : 1;
+    return (x->id < y->id) - (x->id > y->id);
+}
+
+/* Attempts by `group`, the cheapest first; ret_from[g] is where group g begins. */
+static uint32_t *list(struct cycle *c, struct listed *listed, uint32_t group_count,
+                      uint32_t **ret_from)
+{
+    uint32_t count = c->s->attempt_count;
+    uint32_t *attempts = arena_array(c->arena, count, sizeof *attempts);
+    uint32_t *from = arena_array(c->arena, (size_t)group_count + 1, sizeof *from);
+
+    if (count)
+        qsort(listed, count, sizeof *listed, listed_by_cost);
+    for (uint32_t i = 0; i < count; i++) {
+        attempts[i] = listed[i].attempt;
+        from[listed[i].group + 1]++;
+    }
+    for (uint32_t g = 0; g < group_count; g++)
+        from[g + 1] += from[g];
+    *ret_from = from;
+    return attempts;
+}
+
+void sched__preempt_init(struct cycle *c)
+{
+    const struct sched_snapshot *s = c->s;
+    struct listed *listed = arena_array(c->arena, s->attempt_count, sizeof *listed);
+
+    sched__memo_init(&c->searched, c->arena);
+    sched__memo_init(&c->paused, c->arena);
+    c->seen = arena_array(c->arena, s->attempt_count, sizeof *c->seen);
+    c->lowest = arena_array(c->arena, s->queue_count, sizeof *c->lowest);
+    for (uint32_t i = 0; i < s->queue_count; i++)
+        c->lowest[i] = INT64_MAX;
+    for (uint32_t i = 0; i < s->eviction_count; i++)
+        if (sched__sub(s->now, s->evictions[i].at) < s->policy.evict_pause_ms)
+            pause_put(c, s->evictions[i].loser, s->evictions[i].winner);
+    for (uint32_t i = 0; i < s->attempt_count; i++) {
+        const struct sched_attempt *a = &s->attempts[i];
+        listed[i] = (struct listed){i, a->queue, a->priority, a->since, a->id.v};
+        if (!a->stopping && a->evictable_from != SCHED_UNLIMITED && a->evictable_from <= s->now)
+            c->lowest[a->queue] = MIN(c->lowest[a->queue], a->priority);
+    }
+    c->attempts_by_queue = list(c, listed, s->queue_count, &c->queue_attempts);
+    for (uint32_t i = 0; i < s->attempt_count; i++) {
+        listed[i].group =
+            c->tree.branches[c->tree.leaf_of[s->attempts[listed[i].attempt].share]].enter;
+    }
+    c->attempts_by_leaf = list(c, listed, c->tree.count, &c->leaf_attempts);
+}

@@ -1,0 +1,451 @@
+/* Room that is held for a job: for which others were ended, or which is first in line and does not
+ * fit. Holding a node does not close it: what is over before the reservation starts may run there,
+ * and so may what is left beside the reserved amounts by then. */
+#include "sched/cycle.h"
+
+#include <stdlib.h>
+
+/* -- holds ------------------------------------------------------------------------------------ */
+
+void sched__reserve_lift(struct cycle *c, uint32_t reservation)
+{
+    struct held *r = &c->reservations[reservation];
+
+    if (!r->placed)
+        return;
+    r->placed = false;
+    for (uint32_t i = 0; i < r->node_count; i++) {
+        uint32_t *at = &c->nodes[r->nodes[i]].holds;
+        while (*at != SCHED_NONE && c->holds[*at].reservation != reservation)
+            at = &c->holds[*at].next;
+        if (*at == SCHED_NONE)
+            continue; /* another rank of it on the same node */
+        *at = c->holds[*at].next;
+        sched__room_respare(c, r->nodes[i]);
+    }
+}
+
+void sched__reserve_put(struct cycle *c, uint32_t reservation)
+{
+    struct held *r = &c->reservations[reservation];
+
+    if (r->placed || !r->live || r->node_count == 0)
+        return;
+    r->placed = true;
+    c->held_lowest = MIN(c->held_lowest, c->s->jobs[r->job].priority);
+    for (uint32_t i = 0; i < r->node_count; i++) {
+        struct node *n = &c->nodes[r->nodes[i]];
+        uint32_t at = n->holds;
+        while (at != SCHED_NONE && c->holds[at].reservation != reservation)
+            at = c->holds[at].next;
+        if (at != SCHED_NONE) {
+            c->holds[at].ranks++;
+            continue;
+        }
+        c->holds = arena_more(c->arena, c->holds, c->hold_count, &c->hold_room, sizeof *c->holds);
+        c->holds[c->hold_count] = (struct hold){reservation, n->holds, 1};
+        n->holds = (uint32_t)c->hold_count++;
+    }
+    for (uint32_t i = 0; i < r->node_count; i++)
+        sched__room_respare(c, r->nodes[i]);
+}
+
+void sched__reserve_drop(struct cycle *c, uint32_t reservation)
+{
+    struct held *r = &c->reservations[reservation];
+
+    if (!r->live)
+        return;
+    sched__reserve_lift(c, reservation);
+    r->live = false;
+    c->reservation_of[r->job] = SCHED_NONE;
+    if (c->head == reservation)
+        c->head = SCHED_NONE;
+    c->epoch++;
+}
+
+static uint32_t add(struct cycle *c, const struct held *held)
+{
+    c->reservations = arena_more(c->arena, c->reservations, c->reservation_count,
+                                 &c->reservation_room, sizeof *c->reservations);
+    c->reservations[c->reservation_count] = *held;
+    c->reservation_of[held->job] = (uint32_t)c->reservation_count;
+    return (uint32_t)c->reservation_count++;
+}
+
+void sched__reserve_victims(struct cycle *c, uint32_t job, uint32_t *nodes)
+{
+    struct held held = {.job = job,
+                        .victims = true,
+                        .live = true,
+                        .since = c->s->now,
+                        .start = TIME_NONE,
+                        .nodes = nodes,
+                        .node_count = c->s->shapes[c->s->jobs[job].shape].node_count};
+
+    if (c->reservation_of[job] != SCHED_NONE)
+        sched__reserve_drop(c, c->reservation_of[job]);
+    sched__reserve_put(c, add(c, &held));
+}
+
+bool sched__reserve_outranked(const struct cycle *c, const struct asker *who, uint32_t reservation)
+{
+    const struct sched_job *j = &c->s->jobs[c->reservations[reservation].job];
+
+    return j->queue == who->j->queue && j->priority < who->j->priority;
+}
+
+void sched__reserve_view(const struct cycle *c, struct asker *who)
+{
+    who->outranks = who->ends_first = 0;
+    if (c->head != SCHED_NONE && who->ends != SCHED_UNLIMITED &&
+        c->reservations[c->head].start != TIME_NONE)
+        who->ends_first = who->ends <= c->reservations[c->head].start;
+    if (who->j->priority <= c->held_lowest)
+        return;
+    for (uint32_t i = 0; i < c->reservation_count; i++)
+        if (c->reservations[i].placed && sched__reserve_outranked(c, who, i))
+            who->outranks++;
+}
+
+/* -- the first in line ------------------------------------------------------------------------ */
+
+struct moment {
+    time_ms at;
+    uint32_t node;
+    const struct sched_amounts *gives;
+};
+
+struct seat {
+    uint32_t node;
+    int64_t ranks, gpus, cpus;
+    bool mine; /* it was held for the job before */
+};
+
+/* What lies ahead: `room` and how many ranks fit, by node, and their sum by target. */
+struct outlook {
+    struct cycle *c;
+    struct asker *who;
+    struct sched_amounts *room;
+    int64_t *ranks, *of_target;
+    bool *allowed; /* by node */
+    struct moment *moments;
+    size_t moment_count, moment_room;
+};
+
+static int moments_by_time(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static void count_ranks(struct outlook *o, uint32_t node)
+{
+    uint32_t target = o->c->s->nodes[node].target;
+
+    o->of_target[target] -= o->ranks[node];
+    o->ranks[node] = sched__times(&o->room[node], &o->who->shape->need, o->who->shape->node_count);
+    o->of_target[target] += o->ranks[node];
+}
+
+static void add_moment(struct outlook *o, time_ms at, uint32_t node,
+                       const struct sched_amounts *gives)
+{
+    if (!o->allowed[node])
+        return;
+    o->moments =
+        arena_more(o->c->arena, o->moments, o->moment_count, &o->moment_room, sizeof *o->moments);
+    o->moments[o->moment_count++] = (struct moment){MAX(at, o->c->s->now), node, gives};
+}
+
+static void outlook_nodes(struct outlook *o)
+{
+    const struct sched_snapshot *s = o->c->s;
+    bool *targets = arena_array(o->c->arena, s->target_count, sizeof *targets);
+
+    for (uint32_t t = 0; t < s->target_count; t++)
+        targets[t] = !s->targets[t].maintenance && sched__room_step(o->who, t) &&
+                     sched__room_target(o->c, o->who, t);
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        const struct node *n = &o->c->nodes[i];
+        bool coming = s->nodes[i].state == SCHED_NODE_COMING && s->nodes[i].until != TIME_NONE;
+        o->allowed[i] = targets[s->nodes[i].target] && (n->class_no != SCHED_NONE || coming) &&
+                        sched__room_suits(o->c, o->who, i);
+        if (!o->allowed[i])
+            continue;
+        if (coming)
+            add_moment(o, s->nodes[i].until, i, &s->nodes[i].total);
+        else
+            o->room[i] = n->free;
+        for (uint32_t h = n->holds; h != SCHED_NONE; h = o->c->holds[h].next) {
+            uint32_t job = o->c->reservations[o->c->holds[h].reservation].job;
+            sched__take(&o->room[i], &s->shapes[s->jobs[job].shape].need, o->c->holds[h].ranks);
+        }
+        count_ranks(o, i);
+    }
+}
+
+static void outlook_ends(struct outlook *o)
+{
+    const struct sched_snapshot *s = o->c->s;
+
+    for (uint32_t a = 0; a < s->attempt_count; a++) {
+        const struct sched_attempt *at = &s->attempts[a];
+        time_ms ends = o->c->leaving[a] ? s->now : at->ends_by;
+        for (uint32_t i = 0; ends != SCHED_UNLIMITED && i < at->node_count; i++)
+            add_moment(o, ends, at->nodes[i], &s->shapes[at->shape].need);
+    }
+    for (uint32_t k = 0; k < o->c->result.start_count; k++) {
+        const struct sched_start *start = &o->c->result.starts[k];
+        const struct sched_job *j = &s->jobs[start->job];
+        time_ms ends = sched__ends(s->now, j->time_limit_ms);
+        for (uint32_t i = 0; ends != SCHED_UNLIMITED && i < start->node_count; i++)
+            add_moment(o, ends, start->nodes[i], &s->shapes[j->shape].need);
+    }
+    if (o->moment_count)
+        qsort(o->moments, o->moment_count, sizeof *o->moments, moments_by_time);
+}
+
+static uint32_t enough_at(const struct outlook *o)
+{
+    for (uint32_t t = 0; t < o->c->s->target_count; t++)
+        if (o->of_target[t] >= o->who->shape->node_count)
+            return t;
+    return SCHED_NONE;
+}
+
+/* The first moment at which all ranks fit at one target: TIME_NONE if nothing says when. */
+static time_ms first_fit(struct outlook *o, uint32_t *ret_target)
+{
+    time_ms at = o->c->s->now;
+
+    *ret_target = enough_at(o);
+    for (size_t i = 0; *ret_target == SCHED_NONE && i < o->moment_count; i++) {
+        const struct moment *m = &o->moments[i];
+        uint32_t target = o->c->s->nodes[m->node].target;
+        sched__take(&o->room[m->node], m->gives, -1);
+        count_ranks(o, m->node);
+        at = m->at;
+        if (o->of_target[target] >= o->who->shape->node_count)
+            *ret_target = target;
+    }
+    return *ret_target == SCHED_NONE ? TIME_NONE : at;
+}
+
+/* Nothing bounds what runs there: the nodes that are nearest to being free are held, so that they
+ * empty. As if all on them had ended. */
+static void assume_empty(struct outlook *o)
+{
+    for (uint32_t i = 0; i < o->c->s->node_count; i++)
+        if (o->allowed[i] && o->c->nodes[i].class_no != SCHED_NONE &&
+            o->c->nodes[i].holds == SCHED_NONE) {
+            o->room[i] = o->c->s->nodes[i].total;
+            count_ranks(o, i);
+        } else if (o->allowed[i]) {
+            o->of_target[o->c->s->nodes[i].target] -= o->ranks[i];
+            o->ranks[i] = 0;
+        }
+}
+
+static int seats_by_room(const void *a, const void *b)
+{
+    const struct seat *x = a, *y = b;
+
+    if (x->mine != y->mine)
+        return x->mine ? -1 : 1;
+    if (x->gpus != y->gpus)
+        return x->gpus < y->gpus ? -1 : 1;
+    if (x->cpus != y->cpus)
+        return x->cpus < y->cpus ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* The tightest that fit, or without a known start the emptiest now: `sign` -1. */
+static uint32_t *choose(struct outlook *o, uint32_t target, int sign, const struct held *before)
+{
+    const struct sched_snapshot *s = o->c->s;
+    struct seat *seats = arena_array(o->c->arena, s->node_count, sizeof *seats);
+    uint32_t *nodes = arena_array(o->c->arena, o->who->shape->node_count, sizeof *nodes);
+    uint32_t count = 0, rank = 0;
+    bool *mine = arena_array(o->c->arena, s->node_count, sizeof *mine);
+
+    for (uint32_t i = 0; sign < 0 && before && i < before->node_count; i++)
+        mine[before->nodes[i]] = true;
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        const int64_t *room = sign < 0 ? o->c->nodes[i].free.v : o->room[i].v;
+        if (o->allowed[i] && s->nodes[i].target == target && o->ranks[i] > 0)
+            seats[count++] = (struct seat){i, o->ranks[i], sched__mul(room[RESOURCE_GPU], sign),
+                                           sched__mul(room[RESOURCE_CPU], sign), mine[i]};
+    }
+    if (count)
+        qsort(seats, count, sizeof *seats, seats_by_room);
+    for (uint32_t i = 0; i < count; i++)
+        for (int64_t k = 0; k < seats[i].ranks && rank < o->who->shape->node_count; k++)
+            nodes[rank++] = seats[i].node;
+    ENSURE(rank == o->who->shape->node_count);
+    return nodes;
+}
+
+void sched__reserve_head(struct cycle *c, struct asker *who)
+{
+    uint32_t count = c->s->node_count, target;
+    struct outlook o = {
+        .c = c,
+        .who = who,
+        .room = arena_array(c->arena, count, sizeof *o.room),
+        .ranks = arena_array(c->arena, count, sizeof *o.ranks),
+        .allowed = arena_array(c->arena, count, sizeof *o.allowed),
+        .of_target = arena_array(c->arena, c->s->target_count, sizeof *o.of_target),
+    };
+    struct held held = {
+        .job = who->job, .live = true, .since = c->s->now, .node_count = who->shape->node_count};
+    const struct held *before = c->head == SCHED_NONE ? NULL : &c->reservations[c->head];
+
+    outlook_nodes(&o);
+    outlook_ends(&o);
+    held.start = first_fit(&o, &target);
+    if (target == SCHED_NONE) {
+        assume_empty(&o);
+        target = enough_at(&o);
+    }
+    if (target == SCHED_NONE) {
+        if (before)
+            sched__reserve_drop(c, c->head);
+        return;
+    }
+    held.nodes = choose(&o, target, held.start == TIME_NONE ? -1 : 1, before);
+    if (before) {
+        held.since = before->since;
+        c->reservations[c->head] = held;
+    } else {
+        c->head = add(c, &held);
+    }
+}
+
+/* -- in and out ------------------------------------------------------------------------------- */
+
+struct named {
+    int64_t id;
+    uint32_t at;
+};
+
+static int named_by_id(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static uint32_t named_find(const struct named *names, uint32_t count, int64_t id)
+{
+    uint32_t from = 0, to = count;
+
+    while (from < to) {
+        uint32_t mid = from + (to - from) / 2;
+        if (names[mid].id < id)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from < count && names[from].id == id ? names[from].at : SCHED_NONE;
+}
+
+/* False: a node of it is gone, or none for the job any more. */
+static bool load_nodes(struct cycle *c, const struct sched_reservation *given,
+                       const struct named *names, struct held *held)
+{
+    struct asker who;
+
+    sched__asker_init(c, held->job, &who);
+    if (given->node_count != who.shape->node_count)
+        return false;
+    held->node_count = given->node_count;
+    held->nodes = arena_array(c->arena, given->node_count, sizeof *held->nodes);
+    for (uint32_t i = 0; i < given->node_count; i++) {
+        uint32_t at = named_find(names, c->s->node_count, given->nodes[i].v);
+        if (at == SCHED_NONE || c->nodes[at].class_no == SCHED_NONE ||
+            !sched__room_suits(c, &who, at) || !sched__room_step(&who, c->s->nodes[at].target) ||
+            !sched__access_has(&c->access, who.access, c->s->nodes[at].target))
+            return false;
+        held->nodes[i] = at;
+    }
+    return true;
+}
+
+static void load(struct cycle *c, const struct sched_reservation *given, uint32_t job,
+                 const struct named *names)
+{
+    const struct sched_job *j = &c->s->jobs[job];
+    struct held held = {.job = job,
+                        .victims = given->victims,
+                        .live = true,
+                        .since = given->since,
+                        .start = given->victims ? TIME_NONE : given->start};
+
+    if (c->reservation_of[job] != SCHED_NONE || c->s->queues[j->queue].held ||
+        c->tree.branches[c->tree.leaf_of[j->share]].held)
+        return;
+    if (given->victims ? sched__sub(c->s->now, given->since) > c->s->policy.reservation_ms_max
+                       : c->head != SCHED_NONE || !(c->s->policy.parts & SCHED_RESERVE))
+        return;
+    if (!load_nodes(c, given, names, &held)) {
+        if (given->victims)
+            return;
+        held.node_count = 0; /* it stays the first in line: nodes are found in its turn */
+    }
+    if (!given->victims)
+        c->head = (uint32_t)c->reservation_count;
+    sched__reserve_put(c, add(c, &held));
+}
+
+void sched__reserve_load(struct cycle *c)
+{
+    const struct sched_snapshot *s = c->s;
+    struct named *nodes, *reserved;
+    uint32_t *jobs;
+
+    if (s->reservation_count == 0)
+        return;
+    nodes = arena_array(c->arena, s->node_count, sizeof *nodes);
+    reserved = arena_array(c->arena, s->reservation_count, sizeof *reserved);
+    jobs = arena_array(c->arena, s->reservation_count, sizeof *jobs);
+    for (uint32_t i = 0; i < s->node_count; i++)
+        nodes[i] = (struct named){s->nodes[i].id.v, i};
+    for (uint32_t i = 0; i < s->reservation_count; i++) {
+        reserved[i] = (struct named){s->reservations[i].job.v, i};
+        jobs[i] = SCHED_NONE;
+    }
+    if (s->node_count)
+        qsort(nodes, s->node_count, sizeof *nodes, named_by_id);
+    qsort(reserved, s->reservation_count, sizeof *reserved, named_by_id);
+    for (uint32_t i = 0; i < s->job_count; i++) {
+        uint32_t at = named_find(reserved, s->reservation_count, s->jobs[i].id.v);
+        if (at != SCHED_NONE)
+            jobs[at] = i;
+    }
+    for (uint32_t i = 0; i < s->reservation_count; i++)
+        if (jobs[i] != SCHED_NONE)
+            load(c, &s->reservations[i], jobs[i], nodes);
+}
+
+void sched__reserve_result(struct cycle *c)
+{
+    struct sched_result *result = &c->result;
+
+    result->reservations =
+        arena_array(c->arena, c->reservation_count, sizeof *result->reservations);
+    for (uint32_t i = 0; i < c->reservation_count; i++) {
+        const struct held *r = &c->reservations[i];
+        agent_id *nodes;
+        if (!r->live || r->node_count == 0)
+            continue;
+        nodes = arena_array(c->arena, r->node_count, sizeof *nodes);
+        for (uint32_t k = 0; k < r->node_count; k++)
+            nodes[k] = c->s->nodes[r->nodes[k]].id;
+        result->reservations[result->reservation_count++] = (struct sched_reservation){
+            c->s->jobs[r->job].id, r->victims, r->since, r->start, nodes, r->node_count};
+    }
+}

@@ -117,8 +117,9 @@ PATTERN_NAMES = {
     LABEL_PATTERN: "label",
     "^[a-z0-9]([-a-z0-9._]{0,61}[a-z0-9])?$": "login",
     "^[0-9a-f]{64}$": "digest",
+    "^[A-Za-z_][A-Za-z0-9_]{0,62}$": "variable",
 }
-PATTERN_BYTES = {"label": 63, "login": 63, "digest": 64, "id": 13}
+PATTERN_BYTES = {"label": 63, "login": 63, "digest": 64, "id": 13, "variable": 63}
 
 
 def _pattern_name(where: str, pattern: str) -> str:

@@ -1,22 +1,4 @@
--- Jobs, attempts, events, targets, agents.
-
--- name: target_set
-INSERT INTO target (name, price_hour_micro, price_gpu_hour_micro, created_ms)
-VALUES (:name, :price_hour_micro, :price_gpu_hour_micro, :created_ms)
-ON CONFLICT (name) DO UPDATE SET price_hour_micro = excluded.price_hour_micro,
-    price_gpu_hour_micro = excluded.price_gpu_hour_micro;
-
--- name: target_by_name
--- one row
-SELECT id, name, price_hour_micro, price_gpu_hour_micro FROM target WHERE name = :name;
-
--- name: target_by_id
--- one row
-SELECT id, name, price_hour_micro, price_gpu_hour_micro FROM target WHERE id = :id;
-
--- name: target_list
-SELECT id, name, price_hour_micro, price_gpu_hour_micro
-FROM target WHERE name > :after_name ORDER BY name LIMIT :limit;
+-- Jobs, attempts, events, agents.
 
 -- name: agent_insert
 INSERT INTO agent (public_id, name, target_id, boot, version, executor, slots, cpus, memory_bytes,

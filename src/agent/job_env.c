@@ -55,7 +55,7 @@ static void inherit(struct env_list *list, const char *const *agent_env)
 const char *const *job_env_build(struct arena *arena, const struct wire_offer *offer,
                                  const struct job_env_facts *facts)
 {
-    struct env_list list = {.arena = arena, .max = ARRAY_LEN(inherited) + WIRE_ENV_MAX + 32};
+    struct env_list list = {.arena = arena, .max = ARRAY_LEN(inherited) + WIRE_OFFER_ENV_MAX + 32};
 
     list.items = arena_array(arena, list.max + 1, sizeof(list.items[0]));
     env_set(&list, "PATH", "/usr/local/bin:/usr/bin:/bin"); /* if we have none */

@@ -1,42 +1,10 @@
-/* Targets, agents, and what agents say about attempts. */
+/* Agents, and what agents say about attempts. */
 #include "domain/artifacts/artifacts.h"
 #include "domain/jobs/jobs.h"
 #include "domain/targets/targets.h"
 #include "gen/http_routes.h"
 #include "http/http_render.h"
 #include "wire/agent_messages.h"
-
-#define MICRO_MAX 9007199254740991
-
-enum err_code http_target_list(struct http_call *call, struct err *err)
-{
-    struct target *targets;
-    size_t count = 0;
-    int limit = http_call_limit(call);
-
-    TRY(targets_list(&call->cmd, http_call_cursor_text(call), limit, &targets, &count, err));
-    http_call_page_begin(call);
-    for (size_t i = 0; i < count; i++)
-        http_render_target(&call->json, &targets[i]);
-    http_call_page_end(
-        call, count == (size_t)limit ? arena_text(&call->arena, targets[count - 1].name) : NULL);
-    return OK;
-}
-
-enum err_code http_target_set(struct http_call *call, struct err *err)
-{
-    struct target target;
-    struct json_reader r;
-    int64_t hour = 0, gpu_hour = 0;
-
-    json_reader_init_strict(&r, call->body, "", err);
-    json_take_i64_opt(&r, "price_hour_micro", 0, MICRO_MAX, &hour);
-    json_take_i64_opt(&r, "price_gpu_hour_micro", 0, MICRO_MAX, &gpu_hour);
-    TRY(json_reader_end(&r));
-    TRY(targets_set(&call->cmd, http_call_path(call, 0), hour, gpu_hour, &target, err));
-    http_render_target(&call->json, &target);
-    return OK;
-}
 
 enum err_code http_agent_list(struct http_call *call, struct err *err)
 {
@@ -85,6 +53,42 @@ enum err_code http_agent_delete(struct http_call *call, struct err *err)
     return agents_delete(&call->cmd, &id, err);
 }
 
+static bool has_variable(const char *const *env, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (; env && *env; env++)
+        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+            return true;
+    return false;
+}
+
+/* Variables of target and project that the job does not set itself. */
+static enum err_code add_settings(struct http_call *call, const struct job_offer *from,
+                                  struct wire_offer *offer, struct err *err)
+{
+    CLEANUP(json_release) json_t *settings = NULL;
+    size_t count = 0;
+    struct str text;
+    const char **env, *name;
+    json_t *value, *more;
+
+    TRY(targets_settings(&call->cmd, from->attempt.target, from->job.project, &text, err));
+    TRY(json_parse(text, 4 * TARGET_SETTINGS_BYTES_MAX, &settings, err));
+    more = json_object_get(settings, "env");
+    if (json_object_size(more) == 0)
+        return OK;
+    while (offer->env && offer->env[count])
+        count++;
+    env = arena_array(&call->arena, count + json_object_size(more) + 1, sizeof env[0]);
+    for (size_t i = 0; i < count; i++)
+        env[i] = offer->env[i];
+    json_object_foreach(more, name, value) if (!has_variable(offer->env, name)) env[count++] =
+        arena_printf(&call->arena, "%s=%s", name, json_string_value(value));
+    offer->env = env;
+    return OK;
+}
+
 /* What an agent is told to run. Specs were checked by the same rules when they were submitted. */
 static enum err_code offer_of(struct http_call *call, const struct job_offer *from,
                               struct wire_offer *ret_offer, struct err *err)
@@ -107,6 +111,7 @@ static enum err_code offer_of(struct http_call *call, const struct job_offer *fr
 
     memcpy(offer.attempt.token, from->token, sizeof(offer.attempt.token));
     TRY(wire_offer_take_spec(&call->arena, job->spec, &offer, err));
+    TRY(add_settings(call, from, &offer, err));
     *ret_offer = offer;
     return OK;
 }

@@ -41,5 +41,4 @@ void http_render_metric(struct json_writer *w, const struct metric_facts *facts,
 void http_render_job(struct json_writer *w, const struct job *job, const struct first_wait *wait,
                      const struct attempt *attempts, size_t attempt_count);
 void http_render_job_event(struct json_writer *w, const struct job_event_row *event);
-void http_render_target(struct json_writer *w, const struct target *target);
 void http_render_agent(struct json_writer *w, const struct agent *agent, const char *state);

@@ -1,4 +1,4 @@
-/* Rendering of jobs, attempts, targets and agents. */
+/* Rendering of jobs, attempts and agents. */
 #include "http/http_render.h"
 
 static const char *wait_text(const struct first_wait *wait)
@@ -100,20 +100,6 @@ void http_render_job_event(struct json_writer *w, const struct job_event_row *e)
     http_render_text(w, "actor", e->actor);
     json_put_key(w, "detail");
     json_put_raw(w, e->detail);
-    json_end_object(w);
-}
-
-void http_render_target(struct json_writer *w, const struct target *t)
-{
-    json_begin_object(w);
-    http_render_text(w, "name", t->name);
-    http_render_number(w, "price_hour_micro", t->price_hour_micro);
-    http_render_number(w, "price_gpu_hour_micro", t->price_gpu_hour_micro);
-    http_render_number(w, "agent_count", t->agent_count);
-    http_render_number(w, "cpus_total", t->cpus_total);
-    http_render_number(w, "cpus_free", MAX(t->cpus_total - t->cpus_used, 0));
-    http_render_number(w, "gpus_total", t->gpus_total);
-    http_render_number(w, "gpus_free", MAX(t->gpus_total - t->gpus_used, 0));
     json_end_object(w);
 }
 

@@ -87,6 +87,7 @@ static bool bytes_from(struct str text, const char *allowed)
 }
 
 #define LOWER  "abcdefghijklmnopqrstuvwxyz"
+#define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
 /* 1 to 63 bytes that start and end with a letter or digit. */
@@ -96,6 +97,13 @@ static bool is_name(struct str text, const char *allowed)
         return false;
     struct str ends[] = {str_n(text.data, 1), str_n(text.data + text.len - 1, 1)};
     return bytes_from(ends[0], LOWER DIGITS) && bytes_from(ends[1], LOWER DIGITS);
+}
+
+/* 1 to 63 bytes that do not start with a digit. */
+static bool is_variable(struct str text)
+{
+    return text.len >= 1 && text.len <= 63 && bytes_from(text, UPPER LOWER DIGITS "_") &&
+           !bytes_from(str_n(text.data, 1), DIGITS);
 }
 
 static bool pattern_fits(const char *name, struct str text)
@@ -108,6 +116,8 @@ static bool pattern_fits(const char *name, struct str text)
         return is_name(text, LOWER DIGITS "-");
     if (strcmp(name, "login") == 0)
         return is_name(text, LOWER DIGITS "-._");
+    if (strcmp(name, "variable") == 0)
+        return is_variable(text);
     return strcmp(name, "digest") == 0 && text.len == 64 && bytes_from(text, DIGITS "abcdef");
 }
 
@@ -124,6 +134,11 @@ bool http_label_is_valid(struct str text)
 bool http_digest_is_valid(struct str text)
 {
     return pattern_fits("digest", text);
+}
+
+bool http_variable_is_valid(struct str text)
+{
+    return pattern_fits("variable", text);
 }
 
 static bool is_listed(const char *const *values, struct str text)

@@ -119,3 +119,5 @@ MUST_CHECK enum err_code http_param_check(const struct http_param *param, struct
 bool http_login_is_valid(struct str text);
 bool http_label_is_valid(struct str text);
 bool http_digest_is_valid(struct str text);
+/* Of an environment variable or a secret: letters, digits and '_', no digit first, at most 63. */
+bool http_variable_is_valid(struct str text);

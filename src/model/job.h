@@ -1,7 +1,8 @@
-/* Jobs, attempts, targets and agents. thread: any */
+/* Jobs, attempts and agents. thread: any */
 #pragma once
 
 #include "model/run.h"
+#include "model/target.h"
 
 /*      state            name         ended */
 #define JOB_STATES(X)                                                                              \
@@ -138,13 +139,6 @@ struct job_event {
     bool oom, failed_to_start, timed_out;
     int64_t run_time_ms, gpu_ms, cost_micro;
     struct str reason;
-};
-
-struct target {
-    target_id id;
-    struct str name;
-    int64_t price_hour_micro, price_gpu_hour_micro;
-    int64_t agent_count, cpus_total, cpus_used, gpus_total, gpus_used;
 };
 
 struct agent {

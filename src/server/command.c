@@ -142,6 +142,7 @@ static enum err_code tick(void *ctx, struct cmd *cmd, struct err *err)
         lease_table_init(&cmd->domain->leases, cmd->mono_ms);
         TRY(store_run_seen_all(cmd->store, cmd->now, err));
     }
+    TRY(targets_sweep(cmd, err));
     TRY(jobs_sweep(cmd, err));
     TRY(runs_sweep(cmd, err));
     return identity_sessions_expire(cmd, err);

@@ -1,75 +1,7 @@
-/* Statements of sql/statements/job.sql about targets and agents as typed functions. */
+/* Statements of sql/statements/job.sql about agents as typed functions. */
 #include "store/store_agent.h"
 
 #include "store/db.h"
-
-enum err_code store_target_set(struct store *store, struct str name, int64_t price_hour_micro,
-                               int64_t price_gpu_hour_micro, time_ms now, struct err *err)
-{
-    return db__run(store->db, SQL_TARGET_SET,
-                   ARGS(ARG_TEXT("name", name), ARG_I64("price_hour_micro", price_hour_micro),
-                        ARG_I64("price_gpu_hour_micro", price_gpu_hour_micro),
-                        ARG_I64("created_ms", now)),
-                   NULL, err);
-}
-
-static struct target target_read(const struct db_result *r, struct arena *arena)
-{
-    return (struct target){
-        .id = {db__i64(r, 0)},
-        .name = db__text(r, 1, arena),
-        .price_hour_micro = db__i64(r, 2),
-        .price_gpu_hour_micro = db__i64(r, 3),
-    };
-}
-
-static enum err_code target_one(struct store *store, enum sql_id sql, const struct db_arg *args,
-                                struct arena *arena, struct target *ret_target)
-{
-    CLEANUP(db__result_release) struct db_result r = {0};
-    bool row = false;
-
-    TRY(db__query(store->db, sql, args, &r, NULL));
-    TRY(db__next(&r, &row, NULL));
-    if (!row)
-        return ERR_NOT_FOUND;
-    *ret_target = target_read(&r, arena);
-    return OK;
-}
-
-enum err_code store_target_get(struct store *store, struct str name, struct arena *arena,
-                               struct target *ret_target, struct err *err)
-{
-    enum err_code code =
-        target_one(store, SQL_TARGET_BY_NAME, ARGS(ARG_TEXT("name", name)), arena, ret_target);
-    return code == OK ? OK : err_set(err, code, "target \"%.*s\" not found", STR_ARG(name));
-}
-
-enum err_code store_target_by_id(struct store *store, target_id id, struct arena *arena,
-                                 struct target *ret_target, struct err *err)
-{
-    enum err_code code =
-        target_one(store, SQL_TARGET_BY_ID, ARGS(ARG_I64("id", id.v)), arena, ret_target);
-    return code == OK ? OK : err_set(err, code, "the target is gone");
-}
-
-enum err_code store_target_list(struct store *store, struct str after, int limit,
-                                struct arena *arena, struct target **ret_targets, size_t *ret_count,
-                                struct err *err)
-{
-    CLEANUP(db__result_release) struct db_result r = {0};
-    struct target *targets = arena_array(arena, (size_t)limit, sizeof *targets);
-    size_t count = 0;
-    bool row = false;
-
-    TRY(db__query(store->db, SQL_TARGET_LIST,
-                  ARGS(ARG_TEXT("after_name", after), ARG_I64("limit", limit)), &r, err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
-        targets[count++] = target_read(&r, arena);
-    *ret_targets = targets;
-    *ret_count = count;
-    return OK;
-}
 
 enum err_code store_agent_insert(struct store *store, struct agent *a, struct err *err)
 {

@@ -1,22 +1,11 @@
-/* Targets and agents in the store. thread: owner of the store; may block */
+/* Agents in the store. thread: owner of the store; may block */
 #pragma once
 
 #include "model/job.h"
 #include "store/store.h"
+#include "store/store_target.h"
 
 #define AGENTS_MAX 10000
-
-/* Creates a target or sets its prices. */
-MUST_CHECK enum err_code store_target_set(struct store *store, struct str name,
-                                          int64_t price_hour_micro, int64_t price_gpu_hour_micro,
-                                          time_ms now, struct err *err);
-MUST_CHECK enum err_code store_target_get(struct store *store, struct str name, struct arena *arena,
-                                          struct target *ret_target, struct err *err);
-MUST_CHECK enum err_code store_target_by_id(struct store *store, target_id id, struct arena *arena,
-                                            struct target *ret_target, struct err *err);
-MUST_CHECK enum err_code store_target_list(struct store *store, struct str after, int limit,
-                                           struct arena *arena, struct target **ret_targets,
-                                           size_t *ret_count, struct err *err);
 
 MUST_CHECK enum err_code store_agent_insert(struct store *store, struct agent *agent,
                                             struct err *err);

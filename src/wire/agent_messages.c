@@ -268,9 +268,9 @@ static enum err_code decode_env(struct arena *arena, json_t *object, struct wire
     const char *name;
     json_t *value;
 
-    if (count > WIRE_ENV_MAX)
+    if (count > WIRE_OFFER_ENV_MAX)
         return err_set_field(err, ERR_INVALID, "env", "env: has more than %d entries",
-                             WIRE_ENV_MAX);
+                             WIRE_OFFER_ENV_MAX);
     json_object_foreach(object, name, value)
     {
         if (!env_name_is_valid(name) || !json_is_string(value) ||

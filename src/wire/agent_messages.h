@@ -19,6 +19,7 @@
 #define WIRE_ATTEMPTS_MAX     10000
 #define WIRE_ARGS_MAX         1000
 #define WIRE_ENV_MAX          200
+#define WIRE_OFFER_ENV_MAX    (3 * WIRE_ENV_MAX) /* the job's, its target's, its project's there */
 #define WIRE_ENV_BYTES_MAX    32768
 #define WIRE_CONFIG_BYTES_MAX (1024 * 1024)
 #define WIRE_CONFIG_DEPTH_MAX                                                                      \

@@ -1,4 +1,5 @@
-/* Files of time zones: any bytes are a zone or are refused; the months of a zone follow each other. */
+/* Files of time zones: any bytes are a zone or are refused; the months of a zone follow each other.
+ */
 #include "sys/zone.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -766,11 +766,71 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
-        /** Create a target or set its prices */
+        /** Show a target */
+        get: operations["target_show"];
+        /**
+         * Create a target or change it; what is absent stays as it is
+         * @description Prices hold from now on; running attempts keep theirs.
+         */
         put: operations["target_set"];
         post?: never;
+        /** Delete a target that nothing uses */
+        delete: operations["target_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/targets/{target}/maintenance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Start nothing at a target for some time; what runs there goes on */
+        put: operations["target_maintain"];
+        post?: never;
+        /** End the maintenance of a target */
+        delete: operations["target_serve"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/targets/{target}/prices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Prices that held, hold and are to hold, newest first */
+        get: operations["target_price_list"];
+        /** Replace the prices that are to come */
+        put: operations["target_price_plan"];
+        post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/targets/{target}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the jobs of a project get at a target, over its own settings */
+        get: operations["project_target_show"];
+        /** Set what the jobs of a project get at a target */
+        put: operations["project_target_set"];
+        post?: never;
+        /** Forget what the jobs of a project get at a target */
+        delete: operations["project_target_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1700,6 +1760,17 @@ export interface components {
             name: components["schemas"]["Label"];
             price_hour_micro: components["schemas"]["Micro"];
             price_gpu_hour_micro: components["schemas"]["Micro"];
+            spot: boolean;
+            labels: {
+                [key: string]: string;
+            };
+            /** @description Agents on which nothing starts */
+            excluded: string[];
+            tolerations: components["schemas"]["Toleration"][];
+            settings: components["schemas"]["TargetSettings"];
+            volumes: components["schemas"]["TargetVolumeShown"][];
+            buckets: components["schemas"]["TargetBucket"][];
+            maintenance: components["schemas"]["Maintenance"] | null;
             agent_count: number;
             cpus_total: number;
             cpus_free: number;
@@ -1709,6 +1780,91 @@ export interface components {
         TargetSet: {
             price_hour_micro?: components["schemas"]["Micro"];
             price_gpu_hour_micro?: components["schemas"]["Micro"];
+            /** @description Cheaper, and its machines may be taken away */
+            spot?: boolean;
+            labels?: {
+                [key: string]: string;
+            };
+            /** @description Names of agents on which nothing starts */
+            excluded?: components["schemas"]["Label"][];
+            /** @description Kubernetes: of the pods of every job there */
+            tolerations?: components["schemas"]["Toleration"][];
+            settings?: components["schemas"]["TargetSettings"];
+            volumes?: components["schemas"]["TargetVolume"][];
+            buckets?: components["schemas"]["TargetBucket"][];
+        };
+        Toleration: {
+            key?: string;
+            /** @enum {string} */
+            operator?: "Exists" | "Equal";
+            value?: string;
+            /** @enum {string} */
+            effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+            seconds?: number;
+        };
+        /** @description What every job there gets; what the job says itself counts more */
+        TargetSettings: {
+            env?: {
+                [key: string]: string;
+            };
+            volumes?: components["schemas"]["VolumeMount"][];
+        };
+        VolumeMount: {
+            /** @description Of a volume of the target */
+            name: components["schemas"]["Label"];
+            /** @description Where the job sees it */
+            path: string;
+            read_only?: boolean;
+        };
+        /** @description A folder of the hosts, or a PersistentVolumeClaim: one of the two */
+        TargetVolume: {
+            name: components["schemas"]["Label"];
+            host_path?: string;
+            claim?: string;
+            read_only?: boolean;
+        };
+        TargetVolumeShown: {
+            name: components["schemas"]["Label"];
+            /** @description For administrators alone */
+            host_path?: string;
+            /** @description For administrators alone */
+            claim?: string;
+            read_only?: boolean;
+        };
+        TargetBucket: {
+            name: components["schemas"]["Label"];
+            /** @description https://HOST[:PORT][/PATH]; the server itself never calls it */
+            endpoint: string;
+            bucket: string;
+            region?: string;
+            /** @description Name of a secret of the project that holds ACCESS_KEY_ID:SECRET_ACCESS_KEY */
+            secret?: string;
+        };
+        MaintenanceSet: {
+            reason: string;
+            /**
+             * Format: date-time
+             * @description Open end when absent
+             */
+            until?: string;
+        };
+        Maintenance: {
+            reason: string;
+            /** Format: date-time */
+            until: string | null;
+        };
+        TargetPricePlan: {
+            /** @description Each holds from a moment in the future on, until the next one does */
+            items: components["schemas"]["TargetPrice"][];
+        };
+        TargetPrice: {
+            from: components["schemas"]["Time"];
+            price_hour_micro: components["schemas"]["Micro"];
+            price_gpu_hour_micro: components["schemas"]["Micro"];
+        };
+        TargetPricePage: {
+            items: components["schemas"]["TargetPrice"][];
+            next_cursor: string | null;
         };
         /** @description What is absent is not set */
         AmountsSet: {
@@ -3421,6 +3577,29 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    target_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Target */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Target"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     target_set: {
         parameters: {
             query?: never;
@@ -3444,6 +3623,216 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Target"];
                 };
+            };
+            /** @description Target */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Target"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    target_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    target_maintain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MaintenanceSet"];
+            };
+        };
+        responses: {
+            /** @description Target */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Target"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    target_serve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Target */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Target"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    target_price_list: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the page before */
+                cursor?: components["parameters"]["cursor"];
+                /** @description Items a page; 100 when absent */
+                limit?: components["parameters"]["limit"];
+            };
+            header?: never;
+            path: {
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description TargetPricePage */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetPricePage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    target_price_plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TargetPricePlan"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    project_target_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description TargetSettings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetSettings"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    project_target_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TargetSettings"];
+            };
+        };
+        responses: {
+            /** @description TargetSettings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetSettings"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    project_target_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Error"];
         };

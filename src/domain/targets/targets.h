@@ -4,13 +4,54 @@
 
 #include "domain/cmd.h"
 
-MUST_CHECK enum err_code targets_set(struct cmd *cmd, struct str name, int64_t price_hour_micro,
-                                     int64_t price_gpu_hour_micro, struct target *ret_target,
+/* What somebody sets of a target; what is not given stays, or has its default in a new one. */
+struct target_spec {
+    int64_t price_hour_micro, price_gpu_hour_micro; /* from now on; -1: not given */
+    int spot;                                       /* -1: not given */
+    /* JSON in the form of the API, checked; data NULL: not given */
+    struct str labels, excluded, tolerations, settings, volumes, buckets;
+};
+MUST_CHECK enum err_code targets_set(struct cmd *cmd, struct str name,
+                                     const struct target_spec *spec, struct target *ret_target,
+                                     bool *ret_created, struct err *err);
+/* With the sums over its agents, as targets_list. */
+MUST_CHECK enum err_code targets_get(struct cmd *cmd, struct str name, struct target *ret_target,
                                      struct err *err);
-/* With the sums over their agents. */
 MUST_CHECK enum err_code targets_list(struct cmd *cmd, struct str after, int limit,
                                       struct target **ret_targets, size_t *ret_count,
                                       struct err *err);
+/* ERR_CONFLICT, with what uses it: agents, jobs that have not ended, queues and shares that allow
+ * it. */
+MUST_CHECK enum err_code targets_delete(struct cmd *cmd, struct str name, struct err *err);
+/* It starts nothing until `until`; TIME_NONE: until targets_maintenance_end. */
+MUST_CHECK enum err_code targets_maintenance(struct cmd *cmd, struct str name, struct str reason,
+                                             time_ms until, struct target *ret_target,
+                                             struct err *err);
+MUST_CHECK enum err_code targets_maintenance_end(struct cmd *cmd, struct str name,
+                                                 struct target *ret_target, struct err *err);
+
+/* Prices that hold, held and are to hold: those from before `before` on, newest first. */
+MUST_CHECK enum err_code targets_prices(struct cmd *cmd, struct str name, time_ms before, int limit,
+                                        struct target_price **ret_prices, size_t *ret_count,
+                                        struct err *err);
+/* Replaces the prices that are to come. ERR_UNPROCESSABLE: one is in the past, or two are from the
+ * same moment on. */
+MUST_CHECK enum err_code targets_prices_plan(struct cmd *cmd, struct str name,
+                                             const struct target_price *prices, size_t count,
+                                             struct err *err);
+/* Prices that have come to hold hold. thread: command */
+MUST_CHECK enum err_code targets_sweep(struct cmd *cmd, struct err *err);
+
+/* What a project sets at a target, and what its jobs there get: JSON with `env` and `volumes`. Of
+ * the same variable, or volume at the same path, the project's counts. */
+MUST_CHECK enum err_code targets_settings(struct cmd *cmd, target_id target, project_id project,
+                                          struct str *ret_settings, struct err *err);
+MUST_CHECK enum err_code targets_project_get(struct cmd *cmd, struct str name, project_id project,
+                                             struct str *ret_settings, struct err *err);
+MUST_CHECK enum err_code targets_project_set(struct cmd *cmd, struct str name, struct str project,
+                                             struct str settings, struct err *err);
+MUST_CHECK enum err_code targets_project_delete(struct cmd *cmd, struct str name,
+                                                struct str project, struct err *err);
 
 MUST_CHECK enum err_code agents_create(struct cmd *cmd, const struct id *id, struct str name,
                                        struct str target, struct agent *ret_agent,

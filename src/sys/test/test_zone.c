@@ -180,5 +180,6 @@ int main(void)
         cmocka_unit_test(every_cut_and_every_changed_byte_is_read_or_refused),
     };
 
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,166 @@
+/* Agents and leases. */
+#include "domain/targets/targets.h"
+
+#include "domain/audit/audit.h"
+#include "store/store_agent.h"
+#include "store/store_identity.h"
+
+struct lease {
+    int64_t heard_mono_ms;
+    time_ms seen; /* of its row, when it was looked at last */
+};
+
+void lease_table_init(struct lease_table *table, int64_t mono_ms)
+{
+    map_init(&table->by_agent, AGENTS_MAX);
+    table->arena = (struct arena){0};
+    table->started_mono_ms = mono_ms;
+}
+
+void lease_table_release(struct lease_table *table)
+{
+    map_release(&table->by_agent);
+    arena_release(&table->arena);
+}
+
+int64_t lease_silent_ms(struct cmd *cmd, const struct id *agent)
+{
+    struct lease_table *table = &cmd->domain->leases;
+    const struct lease *lease = map_get(&table->by_agent, id_str(agent));
+
+    return cmd->mono_ms - (lease ? lease->heard_mono_ms : table->started_mono_ms);
+}
+
+static struct lease *lease_of(struct cmd *cmd, const struct id *agent)
+{
+    struct lease_table *table = &cmd->domain->leases;
+    struct lease *lease = map_get(&table->by_agent, id_str(agent));
+
+    if (lease)
+        return lease;
+    lease = ARENA_NEW(&table->arena, struct lease);
+    *lease = (struct lease){table->started_mono_ms, TIME_NONE};
+    (void)map_put(&table->by_agent, id_str(agent), lease); /* full: treated as just started */
+    return lease;
+}
+
+void lease_renew(struct cmd *cmd, const struct id *agent)
+{
+    struct lease *lease = lease_of(cmd, agent);
+
+    lease->heard_mono_ms = cmd->mono_ms;
+    lease->seen = cmd->now;
+}
+
+void lease_observe(struct cmd *cmd, const struct agent *agent)
+{
+    struct lease *lease = lease_of(cmd, &agent->public_id);
+
+    if (lease->seen != TIME_NONE && lease->seen != agent->seen)
+        lease->heard_mono_ms = cmd->mono_ms;
+    lease->seen = agent->seen;
+}
+
+enum err_code agents_create(struct cmd *cmd, const struct id *id, struct str name,
+                            struct str target_name, struct agent *ret_agent, bool *ret_created,
+                            struct err *err)
+{
+    struct target target;
+    struct agent agent;
+    enum err_code code;
+
+    if (store_agent_get(cmd->store, id, cmd->arena, &agent, NULL) == OK) {
+        if (!str_eq(agent.name, name) || !str_eq(agent.target_name, target_name))
+            return err_set(err, ERR_CONFLICT, "agent %s exists with another name or target",
+                           id->text);
+        *ret_agent = agent;
+        *ret_created = false;
+        return OK;
+    }
+    TRY(store_target_get(cmd->store, target_name, cmd->arena, &target, err));
+    agent = (struct agent){
+        .public_id = *id,
+        .name = name,
+        .target = target.id,
+        .created = cmd->now,
+    };
+    code = store_agent_insert(cmd->store, &agent, err);
+    if (code != OK && code != ERR_CONFLICT)
+        return code;
+    if (code == ERR_CONFLICT)
+        return err_set_field(err, ERR_CONFLICT, "name", "there is an agent \"%.*s\" already",
+                             STR_ARG(name));
+    TRY(store_agent_get(cmd->store, id, cmd->arena, ret_agent, err));
+    *ret_created = true;
+    cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), id);
+    return audit_add(cmd, name, STR("agent registered"), err);
+}
+
+enum err_code agents_list(struct cmd *cmd, int64_t after, int limit, struct agent **ret_agents,
+                          size_t *ret_count, struct err *err)
+{
+    return store_agent_list(cmd->store, (agent_id){after}, limit, cmd->arena, ret_agents, ret_count,
+                            err);
+}
+
+const char *agents_state(const struct cmd *cmd, const struct agent *agent)
+{
+    if (agent->seen == TIME_NONE)
+        return "new";
+    return cmd->now - agent->seen > cmd->domain->config.agent_silent_ms ? "unreachable" : "online";
+}
+
+enum err_code agents_delete(struct cmd *cmd, const struct id *id, struct err *err)
+{
+    struct agent *agents;
+    struct agent agent;
+    size_t count = 0;
+
+    TRY(store_agent_get(cmd->store, id, cmd->arena, &agent, err));
+    TRY(store_agent_list(cmd->store, (agent_id){agent.id.v - 1}, 1, cmd->arena, &agents, &count,
+                         err));
+    if (count == 1 && agents[0].id.v == agent.id.v && agents[0].running > 0)
+        return err_set(err, ERR_CONFLICT, "agent \"%.*s\" still holds %lld jobs",
+                       STR_ARG(agent.name), (long long)agents[0].running);
+    TRY(store_key_revoke_by_agent(cmd->store, agent.id, cmd->now, err));
+    TRY(store_agent_remove(cmd->store, &agent, cmd->now, err));
+    cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), id);
+    return audit_add(cmd, agent.name, STR("agent removed"), err);
+}
+
+enum err_code agents_require_own(struct cmd *cmd, const struct id *id, struct err *err)
+{
+    struct agent agent;
+
+    TRY(store_agent_get(cmd->store, id, cmd->arena, &agent, err));
+    if (agent.id.v != cmd->who->agent.v)
+        return err_set(err, ERR_FORBIDDEN, "this key belongs to another agent");
+    return OK;
+}
+
+enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *err)
+{
+    struct agent before;
+    int64_t silent = lease_silent_ms(cmd, &agent->public_id);
+    bool changed;
+
+    TRY(store_agent_by_id(cmd->store, agent->id, cmd->arena, &before, err));
+    if (before.boot.len && !str_eq(before.boot, agent->boot) &&
+        map_get(&cmd->domain->leases.by_agent, id_str(&agent->public_id)) && silent < 1000) {
+        (void)err_set(err, ERR_CONFLICT, "another process called as agent \"%.*s\" a moment ago",
+                      STR_ARG(before.name));
+        err_hint(err, "each machine needs an agent of its own: euvyra agents add NAME");
+        return ERR_CONFLICT;
+    }
+    lease_renew(cmd, &agent->public_id);
+    changed = before.seen == TIME_NONE || !str_eq(before.boot, agent->boot) ||
+              before.slots != agent->slots || before.cpus != agent->cpus ||
+              before.gpus != agent->gpus || before.memory_bytes != agent->memory_bytes;
+    agent->seen = cmd->now;
+    TRY(store_agent_seen(cmd->store, agent, err));
+    if (changed || silent > cmd->domain->config.agent_silent_ms) {
+        cmd->wake_scheduler = true;
+        cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), &agent->public_id);
+    }
+    return OK;
+}

@@ -71,14 +71,20 @@ static inline bool sched__covers(const struct sched_amounts *room, const struct 
     return true;
 }
 
-/* How many times `need` fits, at most `times_max`. */
+/* How many times `need` fits, at most `times_max`. Divides only where it has to: this is asked for
+ * every node. */
 static inline int64_t sched__times(const struct sched_amounts *room,
                                    const struct sched_amounts *need, int64_t times_max)
 {
     int64_t times = times_max;
 
-    for (int r = 0; r < RESOURCE_COUNT; r++)
-        if (need->v[r] > 0)
-            times = MIN(times, MAX(0, room->v[r] / need->v[r]));
+    for (int r = 0; r < RESOURCE_COUNT; r++) {
+        if (need->v[r] <= 0)
+            continue;
+        if (room->v[r] < need->v[r])
+            return 0;
+        if (times > 1 && room->v[r] < sched__mul(need->v[r], times))
+            times = room->v[r] / need->v[r];
+    }
     return times;
 }

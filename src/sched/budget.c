@@ -40,29 +40,28 @@ static int64_t cost_micro(const struct cycle *c, const struct asker *who, uint32
     return clamp((hour * part + HOUR_MS - 1) / HOUR_MS);
 }
 
-static bool enough(int64_t ask, int64_t left, const struct branch *b, struct wait *ret_wait)
+static struct wait too_much(enum wait_code code, int64_t ask, int64_t left, const struct branch *b)
 {
-    if (ask <= 0 || left == SCHED_UNLIMITED || ask <= left)
-        return true;
-    ret_wait->asked = ask;
-    ret_wait->available = left;
-    ret_wait->share = b->share->id;
-    return false;
+    struct wait wait = sched__wait(code);
+
+    wait.asked = ask;
+    wait.available = left;
+    wait.share = b->share->id;
+    return wait;
 }
 
 bool sched__budget_hours(const struct cycle *c, const struct asker *who, struct wait *ret_wait)
 {
-    struct wait wait = sched__wait(WAIT_BUDGET_HOURS);
-
     if (!c->tree.branches[who->leaf].hours)
         return true;
     for (uint32_t at = who->leaf; at != SCHED_NONE; at = c->tree.branches[at].parent) {
         const struct branch *b = &c->tree.branches[at];
         for (int k = 0; k < SCHED_PERIODS; k++) {
-            if (b->gpu_ms_left[k] == SCHED_UNLIMITED ||
-                enough(gpu_ms(c, who, b, k), b->gpu_ms_left[k], b, &wait))
+            int64_t left = b->gpu_ms_left[k],
+                    ask = left == SCHED_UNLIMITED ? 0 : gpu_ms(c, who, b, k);
+            if (ask <= 0 || ask <= left)
                 continue;
-            *ret_wait = wait;
+            *ret_wait = too_much(WAIT_BUDGET_HOURS, ask, left, b);
             return false;
         }
     }
@@ -72,16 +71,15 @@ bool sched__budget_hours(const struct cycle *c, const struct asker *who, struct 
 bool sched__budget_money(const struct cycle *c, const struct asker *who, uint32_t target,
                          struct wait *ret_wait)
 {
-    struct wait wait = sched__wait(WAIT_BUDGET_MONEY);
-
-    wait.target = c->s->targets[target].id;
     for (uint32_t at = who->leaf; at != SCHED_NONE; at = c->tree.branches[at].parent) {
         const struct branch *b = &c->tree.branches[at];
         for (int k = 0; k < SCHED_PERIODS; k++) {
-            if (b->micro_left[k] == SCHED_UNLIMITED ||
-                enough(cost_micro(c, who, target, b, k), b->micro_left[k], b, &wait))
+            int64_t left = b->micro_left[k],
+                    ask = left == SCHED_UNLIMITED ? 0 : cost_micro(c, who, target, b, k);
+            if (ask <= 0 || ask <= left)
                 continue;
-            *ret_wait = wait;
+            *ret_wait = too_much(WAIT_BUDGET_MONEY, ask, left, b);
+            ret_wait->target = c->s->targets[target].id;
             return false;
         }
     }

@@ -376,14 +376,6 @@ static void check_pause(const struct ledger *l, const struct sched_attempt *a,
     }
 }
 
-static bool has_reservation(const struct sched_result *result, job_id job)
-{
-    for (uint32_t i = 0; i < result->reservation_count; i++)
-        if (result->reservations[i].job.v == job.v)
-            return true;
-    return false;
-}
-
 static void check_evicts(struct ledger *l, const struct sched_result *result, const uint8_t *seen)
 {
     bool *ended = arena_array(l->arena, l->s->attempt_count, sizeof *ended);
@@ -440,9 +432,6 @@ static void check_reservations(const struct ledger *l, const struct sched_result
         heads += !r->victims;
     }
     ENSURE(heads <= 1);
-    for (uint32_t i = 0; i < result->evict_count; i++)
-        ENSURE(has_reservation(result, l->s->jobs[result->evicts[i].job].id) ||
-               l->s->policy.parts & SCHED_OUTRANK);
 }
 
 void sched_check_result(const struct sched_snapshot *snapshot, const struct sched_result *result)

@@ -95,22 +95,30 @@ static void start(struct cycle *c, struct asker *who, uint32_t step, uint32_t *n
     c->states[who->job] = JOB_STARTS;
 }
 
-static struct memo_key places(const struct cycle *c, const struct asker *who)
+/* Names the places that the job may take: jobs for which it is the same fare alike. */
+static struct memo_key places(const struct cycle *c, const struct asker *who, bool ends_first)
 {
+    uint64_t leaf = who->outranks_own ? who->leaf + 1ULL : 0;
+
     return (struct memo_key){{(uint64_t)who->j->shape << 32 | who->access,
                               (uint64_t)who->step_from << 32 | who->step_to,
                               (who->outranks ? who->j->queue + 1ULL : 0) << 32 | who->outranks,
-                              c->epoch << 1 | who->ends_first}};
+                              c->epoch << 33 | leaf << 1 | ends_first}};
 }
 
 /* What was found out for others that ask for the same; room that was lifted is one's own. */
 static uint32_t reason_find(struct cycle *c, const struct asker *who)
 {
     bool fresh;
-    uint32_t *at = NULL, number = (uint32_t)c->reason_count;
+    uint32_t *at, number = (uint32_t)c->reason_count;
 
     if (c->reservation_of[who->job] == SCHED_NONE) {
-        at = sched__memo_get(&c->tried, places(c, who), &fresh);
+        /* Who may not use held room has no more places than who may. */
+        const uint32_t *wider =
+            who->ends_first ? NULL : sched__memo_find(&c->tried, places(c, who, true));
+        if (wider && c->reasons[*wider].known)
+            return *wider;
+        at = sched__memo_get(&c->tried, places(c, who, who->ends_first), &fresh);
         if (!fresh)
             return *at;
         *at = number;
@@ -202,7 +210,7 @@ static bool attempt(struct cycle *c, struct asker *who, struct reason *ret_reaso
     struct wait limit;
     bool admitted = sched__tree_admits(&c->tree, who->leaf, &who->ask, &limit, &branch);
 
-    *ret_reason = (struct reason){0};
+    ret_reason->hardware = false;
     if (!sched__budget_hours(c, who, &ret_reason->wait))
         return false;
     if (admitted) {
@@ -218,7 +226,7 @@ static bool attempt(struct cycle *c, struct asker *who, struct reason *ret_reaso
     }
     if (admitted && !ret_reason->hardware)
         return false;
-    if (sched__preempt(c, who, branch, number))
+    if (!c->early && sched__preempt(c, who, branch, number))
         ret_reason->wait = victims_wait(c, who->job);
     else if (admitted)
         consider_head(c, who);
@@ -277,8 +285,9 @@ static bool stopped(const struct cycle *c, uint32_t job, struct wait *ret_wait)
 static void take_turn(struct cycle *c, uint32_t job)
 {
     uint32_t queue = c->s->jobs[job].queue;
-    struct reason reason = {0};
+    struct reason reason;
 
+    reason.hardware = false;
     if (stopped(c, job, &reason.wait)) {
         wait_put(c, job, &reason.wait);
         return;
@@ -295,11 +304,13 @@ static void take_turn(struct cycle *c, uint32_t job)
     wait_put(c, job, &reason.wait);
 }
 
-/* Those for which room is held come first, if nobody of higher priority waits in their queue. */
+/* Those for which room is held come first, if nobody of higher priority waits in their queue. Only
+ * to start: nobody is ended for who may start yet in the same cycle. */
 static void reserved_turns(struct cycle *c)
 {
     size_t given = c->reservation_count;
 
+    c->early = true;
     for (uint32_t i = 0; i < given; i++) {
         uint32_t job = c->reservations[i].job;
         struct reason reason;
@@ -307,6 +318,7 @@ static void reserved_turns(struct cycle *c)
             c->s->jobs[job].priority >= c->highest[c->s->jobs[job].queue])
             (void)turn(c, job, &reason); /* where it waits its turn in order says why */
     }
+    c->early = false;
 }
 
 /* What no passing of time changes takes no share from those that wait with it. */
@@ -338,7 +350,7 @@ static void rank(struct cycle *c, struct order *order)
         waits[count] = c->result.waits[c->wait_of[job]];
         waits[count].wait.rank = (int64_t)count + 1;
         if (!idle(waits[count].wait.code))
-            sched__tree_start(&c->tree, c->tree.leaf_of[j->share], &order->asks[j->shape]);
+            sched__tree_suppose(&c->tree, c->tree.leaf_of[j->share], &order->asks[j->shape]);
         count++;
         sched__order_pass(order);
     }
@@ -373,6 +385,8 @@ static void jobs_init(struct cycle *c)
     c->reservation_of = arena_array(c->arena, s->job_count, sizeof *c->reservation_of);
     c->highest = arena_array(c->arena, s->queue_count, sizeof *c->highest);
     c->ahead = arena_array(c->arena, s->queue_count, sizeof *c->ahead);
+    c->owned_of = arena_array(c->arena, c->tree.count, sizeof *c->owned_of);
+    c->held_queues = arena_array(c->arena, s->queue_count, sizeof *c->held_queues);
     c->blocked = arena_array(c->arena, s->queue_count, sizeof *c->blocked);
     for (uint32_t i = 0; i < s->queue_count; i++)
         c->highest[i] = INT64_MIN;
@@ -395,7 +409,6 @@ void sched__cycle_run(const struct sched_snapshot *snapshot, struct arena *arena
     *c = (struct cycle){.s = snapshot,
                         .arena = arena,
                         .head = SCHED_NONE,
-                        .held_lowest = INT64_MAX,
                         .looks_left = snapshot->policy.preempt_looks_max};
     trees_init(c);
     sched__access_init(&c->access, snapshot, &c->tree, arena);

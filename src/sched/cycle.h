@@ -31,8 +31,10 @@ struct node_class {
     unsigned gpu_type;
     int64_t gpu_memory_bytes;
     bool gpus;
-    uint32_t *order;         /* changes with what is free */
-    const uint32_t *members; /* by rising place in the snapshot */
+    struct sched_amounts least; /* of the totals of its nodes, each resource alone */
+    int64_t gpus_free;          /* in sum */
+    uint32_t *order;            /* changes with what is free */
+    const uint32_t *members;    /* by rising place in the snapshot */
     uint32_t count;
 };
 
@@ -40,6 +42,7 @@ struct node_class {
 struct held {
     uint32_t job;
     bool victims, live, placed; /* placed: its nodes' holds are there */
+    bool owned;                 /* its job stays within its project's quota */
     time_ms since, start;
     uint32_t *nodes; /* places in the snapshot, rank by rank */
     uint32_t node_count;
@@ -55,10 +58,10 @@ struct asker {
     uint32_t step_from, step_to;
     time_ms next_step;   /* when the next one opens; TIME_NONE: none does */
     bool money;          /* budgets of money are above it */
-    bool money_bound;    /* ... and one of them kept it from a target */
-    uint32_t outranks;   /* reservations of its queue that are of lower priority */
+    bool money_bound;    /* ... and one of them kept it from a target: see money_wait */
+    uint32_t outranks;   /* reservations that do not hold against it */
+    bool outranks_own;   /* among them some that hold against other projects */
     uint32_t ends_first; /* reservations that start after its end */
-    struct wait money_wait;
 };
 
 /* Why nothing was found for a shape at certain places: for all others that ask for the same. */
@@ -89,7 +92,11 @@ struct cycle {
     size_t reservation_count, reservation_room;
     uint32_t *reservation_of; /* by job; SCHED_NONE */
     uint32_t head;            /* the reservation of the first in line; SCHED_NONE */
-    int64_t held_lowest;      /* no reservation's job has a lower priority */
+    struct held_queue {
+        int64_t *priorities; /* rising: of the jobs for which room is held that is not owned */
+        size_t count, room;
+    } * held_queues;
+    uint32_t *owned_of; /* by leaf: reservations that are owned */
     struct hold *holds;
     size_t hold_count, hold_room;
 
@@ -108,7 +115,9 @@ struct cycle {
     struct search *search;      /* kept between searches */
     uint32_t *seen, seen_stamp; /* by attempt */
     uint32_t *nodes_scratch, scratch_room;
+    struct wait money_wait; /* of the last that a budget kept from a target */
 
+    bool early;        /* before the order: only those for which room is held */
     int64_t *highest;  /* by queue: priority of what waits */
     bool *blocked;     /* by queue: strict order, and one does not fit */
     int64_t *ahead;    /* by queue: jobs that wait before the next */
@@ -127,6 +136,10 @@ bool sched__room_target(struct cycle *c, struct asker *who, uint32_t target);
 bool sched__room_step(const struct asker *who, uint32_t target);
 /* Finds nodes for all ranks and takes what is asked for there, or changes nothing. */
 bool sched__room_place(struct cycle *c, struct asker *who, uint32_t *ret_step, uint32_t *ret_nodes);
+/* The first place in the class's order from which on a rank may fit. */
+uint32_t sched__room_from(const struct cycle *c, const struct node_class *cls,
+                          const struct sched_amounts *need);
+bool sched__room_class(const struct node_class *cls, const struct sched_shape *shape);
 /* May the job use what is free on the node although room is held there? */
 bool sched__room_free(const struct cycle *c, const struct asker *who, const struct node *n);
 /* Did it use room there that is held for others? */
@@ -153,6 +166,9 @@ void sched__reserve_victims(struct cycle *c, uint32_t job, uint32_t *nodes);
 void sched__reserve_head(struct cycle *c, struct asker *who);
 /* Fills in what the reservations mean for the job. */
 void sched__reserve_view(const struct cycle *c, struct asker *who);
+/* Held room counts as if the job ran there: it does not hold against who could end it for its
+ * priority, which is who is of higher priority in the same queue, unless the room lies within the
+ * quota of another project. */
 bool sched__reserve_outranked(const struct cycle *c, const struct asker *who, uint32_t reservation);
 void sched__reserve_result(struct cycle *c);
 

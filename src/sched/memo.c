@@ -54,3 +54,10 @@ uint32_t *sched__memo_get(struct memo *memo, struct memo_key key, bool *ret_new)
         rehash(memo, memo->slot_count * 2);
     return &memo->entries[memo->count - 1].value;
 }
+
+const uint32_t *sched__memo_find(struct memo *memo, struct memo_key key)
+{
+    uint32_t slot = *slot_find(memo, &key);
+
+    return slot ? &memo->entries[slot - 1].value : NULL;
+}

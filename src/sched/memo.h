@@ -23,3 +23,5 @@ void sched__memo_init(struct memo *memo, struct arena *arena);
 /* Where the value under the key is, until the next call: 0 and *ret_new true when it was not
  * there. */
 uint32_t *sched__memo_get(struct memo *memo, struct memo_key key, bool *ret_new);
+/* NULL when it is not there. */
+const uint32_t *sched__memo_find(struct memo *memo, struct memo_key key);

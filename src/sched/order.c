@@ -101,13 +101,15 @@ static void refresh(struct order *o, uint32_t branch)
     while (b->at < b->end && o->states[o->entries[b->at].job] != o->wanted)
         b->at++;
     b->best = SCHED_NONE;
-    if (b->at < b->end)
+    if (b->at < b->end) {
         b->best = b->at;
-    else if (b->heap_size > 0)
+        /* Its turn comes after some others' have: by then the job is here. */
+        __builtin_prefetch(&o->s->jobs[o->entries[b->at].job]);
+    }
+    if (b->best == SCHED_NONE && b->heap_size > 0)
         b->best = o->branches[o->heaps[b->heap]].best;
     if (b->best != SCHED_NONE && branch < o->tree->count && !o->flat)
-        b->key =
-            sched__tree_key(o->tree, branch, &o->asks[o->s->jobs[o->entries[b->best].job].shape]);
+        b->key = sched__tree_key(o->tree, branch, &o->asks[o->entries[b->best].shape]);
 }
 
 static void branch_open(struct order *o, uint32_t branch)
@@ -170,7 +172,7 @@ static void build(struct order *o)
 
 static uint32_t group_at(const struct order *o, uint32_t entry)
 {
-    return o->group_of[o->s->jobs[o->entries[entry].job].queue];
+    return o->group_of[o->entries[entry].queue];
 }
 
 static void group_begin(struct order *o)
@@ -272,9 +274,9 @@ static void group_entries(struct order *o, struct arena *arena)
         jobs[by_leaf[o->flat ? 0 : o->tree->leaf_of[o->s->jobs[i].share]]++] = i;
     for (uint32_t i = 0; i < o->count; i++) {
         const struct sched_job *j = &o->s->jobs[jobs[i]];
-        o->entries[by_group[o->group_of[j->queue]]++] =
-            (struct order_entry){job_key(o->s, j), j->queued, j->id.v, jobs[i],
-                                 o->flat ? 0 : o->tree->leaf_of[j->share]};
+        o->entries[by_group[o->group_of[j->queue]]++] = (struct order_entry){
+            job_key(o->s, j), j->queued, j->id.v, jobs[i], o->flat ? 0 : o->tree->leaf_of[j->share],
+            j->shape,         j->queue};
     }
 }
 

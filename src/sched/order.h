@@ -14,7 +14,7 @@ struct order_entry {
     __int128 key;
     time_ms queued;
     int64_t id;
-    uint32_t job, leaf;
+    uint32_t job, leaf, shape, queue;
 };
 
 struct order_branch {

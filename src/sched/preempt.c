@@ -3,19 +3,29 @@
  * above its own), and to outrank (same queue, lower priority; what another project holds within its
  * quota is safe from that too).
  *
- * Victims are taken one by one, the cheapest first, until the job truly fits on nodes and within
- * its limits; then each is put back, the last first, unless it is needed. All that happens on
- * copies: `after` is the tree without what is being ended, `room` the nodes without it. */
+ * Victims are taken one by one, those that borrow first, of the largest share, then the lowest
+ * priority, then the newest, until the job truly fits on nodes and within its limits; then each is
+ * put back, the last first, unless it is needed. All that happens on copies: `after` is the tree
+ * without what is being ended, `room` the nodes without it. */
 #include "sched/cycle.h"
 
 #include <stdlib.h>
 
+/* A search may use this part of what a cycle may look at, so that one that finds nothing leaves
+ * something to others. */
+#define SEARCHES 8
+
 struct victim {
     uint32_t attempt, branch; /* branch: the child of where it meets the asker, above the victim */
     enum ending ending;
-    struct share_key key; /* of that branch */
     int64_t priority, id;
     time_ms since;
+};
+
+/* A branch that uses more than its quota, beside one of the asker's that stays within its own. */
+struct borrower {
+    struct share_key key;
+    uint32_t branch;
 };
 
 struct search {
@@ -26,9 +36,12 @@ struct search {
     int64_t *ranks, *of_target;
     uint32_t fitting;                  /* targets at which all ranks fit */
     bool *allowed, *targets, *touched; /* by node, by target, by node */
+    struct borrower *borrowers;
+    size_t borrower_count, borrower_room;
     struct victim *victims;
     size_t victim_count, victim_room;
     size_t *taken, taken_count; /* places in victims */
+    int64_t looks_until;        /* it gives up when so many are left to the cycle */
 };
 
 /* -- what is allowed -------------------------------------------------------------------------- */
@@ -97,13 +110,12 @@ static void pause_put(struct cycle *c, share_id first, share_id second)
 static bool evictable(struct cycle *c, const struct asker *who, uint32_t attempt)
 {
     const struct sched_attempt *a = &c->s->attempts[attempt];
-    bool fresh;
 
     if (c->leaving[attempt] || a->evictable_from == SCHED_UNLIMITED ||
         a->evictable_from > c->s->now)
         return false;
     return c->paused.count == 0 ||
-           *sched__memo_get(&c->paused, pair_key(c, who->j->share, a->share), &fresh) == 0;
+           !sched__memo_find(&c->paused, pair_key(c, who->j->share, a->share));
 }
 
 /* -- candidates ------------------------------------------------------------------------------- */
@@ -112,7 +124,6 @@ static void add_victim(struct search *s, uint32_t attempt, uint32_t branch, enum
 {
     struct cycle *c = s->c;
     const struct sched_attempt *a = &c->s->attempts[attempt];
-    const struct sched_amounts nothing = {{0}};
 
     if (c->seen[attempt] == c->seen_stamp)
         return;
@@ -125,17 +136,20 @@ static void add_victim(struct search *s, uint32_t attempt, uint32_t branch, enum
                                                     .priority = a->priority,
                                                     .id = a->id.v,
                                                     .since = a->since};
-    if (ending == ENDING_RECLAIMED)
-        s->victims[s->victim_count - 1].key = sched__tree_key(&c->after, branch, &nothing);
 }
 
-static void find_borrowers(struct search *s, uint32_t branch)
+static bool may_look(const struct search *s)
+{
+    return s->c->looks_left > s->looks_until;
+}
+
+static void find_victims(struct search *s, uint32_t branch)
 {
     struct cycle *c = s->c;
     const struct branch *b = &c->after.branches[branch];
 
-    for (uint32_t i = c->leaf_attempts[b->enter];
-         i < c->leaf_attempts[b->leave] && c->looks_left > 0; i++) {
+    for (uint32_t i = c->leaf_attempts[b->enter]; i < c->leaf_attempts[b->leave] && may_look(s);
+         i++) {
         uint32_t a = c->attempts_by_leaf[i];
         c->looks_left--;
         if (evictable(c, s->who, a) && may_reclaim(s, a, branch))
@@ -143,8 +157,28 @@ static void find_borrowers(struct search *s, uint32_t branch)
     }
 }
 
-static void find_reclaimed(struct search *s)
+static bool borrows_asked(const struct search *s, uint32_t branch)
 {
+    const struct tree *tree = &s->c->after;
+
+    for (int r = 0; r < SHARED_RESOURCES; r++)
+        if (s->who->ask.v[r] > 0 && tree->owned >> r & 1 && sched__tree_over(tree, branch, r))
+            return true;
+    return false;
+}
+
+static int borrowers_by_share(const void *a, const void *b)
+{
+    const struct borrower *x = a, *y = b;
+    int by_share = sched__key_compare(&y->key, &x->key);
+
+    return by_share ? by_share : (x->branch > y->branch) - (x->branch < y->branch);
+}
+
+/* At every level at which the asker is within its quota; the largest share first. */
+static void find_borrowers(struct search *s)
+{
+    static const struct sched_amounts nothing;
     const struct tree *tree = &s->c->after;
     uint32_t child = s->who->leaf;
 
@@ -152,13 +186,17 @@ static void find_reclaimed(struct search *s)
          at != SCHED_NONE && sched__tree_within(tree, child, &s->who->ask);
          child = at, at = tree->branches[at].parent)
         for (uint32_t k = tree->branches[at].first_child; k != SCHED_NONE;
-             k = tree->branches[k].next)
-            for (int r = 0; r < SHARED_RESOURCES; r++)
-                if (k != child && s->who->ask.v[r] > 0 && tree->owned >> r & 1 &&
-                    sched__tree_over(tree, k, r)) {
-                    find_borrowers(s, k);
-                    break;
-                }
+             k = tree->branches[k].next) {
+            if (k == child || !borrows_asked(s, k))
+                continue;
+            s->borrowers = arena_more(s->c->arena, s->borrowers, s->borrower_count,
+                                      &s->borrower_room, sizeof *s->borrowers);
+            s->borrowers[s->borrower_count++] =
+                (struct borrower){sched__tree_key(tree, k, &nothing), k};
+        }
+    s->c->looks_left -= (int64_t)s->borrower_count / 16;
+    if (s->borrower_count)
+        qsort(s->borrowers, s->borrower_count, sizeof *s->borrowers, borrowers_by_share);
 }
 
 static uint32_t meeting_child(const struct tree *tree, uint32_t leaf, uint32_t other)
@@ -171,45 +209,26 @@ static uint32_t meeting_child(const struct tree *tree, uint32_t leaf, uint32_t o
     return at;
 }
 
-static void find_outranked(struct search *s)
+static void look_outranked(struct search *s, uint32_t attempt)
 {
     struct cycle *c = s->c;
-    uint32_t queue = s->who->j->queue, from, to;
-    const uint32_t *list;
+    const struct sched_attempt *a = &c->s->attempts[attempt];
+    uint32_t branch;
 
-    if (s->blocked == SCHED_NONE) {
-        list = c->attempts_by_queue;
-        from = c->queue_attempts[queue];
-        to = c->queue_attempts[queue + 1];
-    } else {
-        list = c->attempts_by_leaf;
-        from = c->leaf_attempts[c->after.branches[s->blocked].enter];
-        to = c->leaf_attempts[c->after.branches[s->blocked].leave];
-    }
-    for (uint32_t i = from; i < to && c->looks_left > 0; i++) {
-        const struct sched_attempt *a = &c->s->attempts[list[i]];
-        uint32_t branch;
-        c->looks_left--;
-        if (a->queue != queue || a->priority >= s->who->j->priority ||
-            !evictable(c, s->who, list[i]))
-            continue;
-        branch = meeting_child(&c->tree, s->who->leaf, c->tree.leaf_of[a->share]);
-        if (may_outrank(s, list[i], branch))
-            add_victim(s, list[i], branch, ENDING_OUTRANKED);
-    }
+    c->looks_left--;
+    if (a->queue != s->who->j->queue || a->priority >= s->who->j->priority ||
+        !evictable(c, s->who, attempt))
+        return;
+    branch = meeting_child(&c->tree, s->who->leaf, c->tree.leaf_of[a->share]);
+    if (may_outrank(s, attempt, branch))
+        add_victim(s, attempt, branch, ENDING_OUTRANKED);
 }
 
-/* Those that borrow first, of the largest share; then the lowest priority; then the newest. */
+/* The lowest priority first, then the newest. */
 static int victims_by_cost(const void *a, const void *b)
 {
     const struct victim *x = a, *y = b;
-    int by_share;
 
-    if (x->ending != y->ending)
-        return x->ending == ENDING_RECLAIMED ? -1 : 1;
-    by_share = x->ending == ENDING_RECLAIMED ? sched__key_compare(&y->key, &x->key) : 0;
-    if (by_share)
-        return by_share;
     if (x->priority != y->priority)
         return x->priority < y->priority ? -1 : 1;
     if (x->since != y->since)
@@ -314,23 +333,72 @@ static bool still_allowed(const struct search *s, const struct victim *v)
                                          : may_outrank(s, v->attempt, v->branch);
 }
 
-static bool take_victims(struct search *s)
+/* Takes those from `from` on until it is enough. */
+static bool take(struct search *s, size_t from)
 {
     uint32_t blocked;
 
-    for (size_t i = 0; i < s->victim_count; i++) {
+    for (size_t i = from; i < s->victim_count; i++) {
         if (enough(s, &blocked))
-            break;
+            return true;
         if (!still_allowed(s, &s->victims[i]) || !helps(s, &s->victims[i], blocked))
             continue;
         move(s, &s->victims[i], 1);
         s->taken[s->taken_count++] = i;
     }
-    if (enough(s, &blocked))
-        return true;
+    return enough(s, &blocked);
+}
+
+static bool take_batch(struct search *s, size_t from)
+{
+    if (s->victim_count > from)
+        qsort(&s->victims[from], s->victim_count - from, sizeof *s->victims, victims_by_cost);
+    return take(s, from);
+}
+
+static bool take_borrowed(struct search *s)
+{
+    find_borrowers(s);
+    for (size_t i = 0; i < s->borrower_count && may_look(s); i++) {
+        size_t from = s->victim_count;
+        find_victims(s, s->borrowers[i].branch);
+        if (take_batch(s, from))
+            return true;
+    }
+    return false;
+}
+
+/* At the hardware all of the queue help, in the order of their cost; at a limit those below it. */
+static bool take_outranked(struct search *s)
+{
+    struct cycle *c = s->c;
+    uint32_t queue = s->who->j->queue;
+    size_t from = s->victim_count;
+
+    if (s->blocked != SCHED_NONE) {
+        const struct branch *b = &c->after.branches[s->blocked];
+        for (uint32_t i = c->leaf_attempts[b->enter]; i < c->leaf_attempts[b->leave] && may_look(s);
+             i++)
+            look_outranked(s, c->attempts_by_leaf[i]);
+        if (take_batch(s, from))
+            return true;
+        from = s->victim_count;
+    }
+    for (uint32_t i = c->queue_attempts[queue]; i < c->queue_attempts[queue + 1] && may_look(s);
+         i++, from = s->victim_count) {
+        if (c->s->attempts[c->attempts_by_queue[i]].priority >= s->who->j->priority)
+            break;
+        look_outranked(s, c->attempts_by_queue[i]);
+        if (s->victim_count > from && take(s, from))
+            return true;
+    }
+    return false;
+}
+
+static void put_back(struct search *s)
+{
     while (s->taken_count > 0)
         move(s, &s->victims[s->taken[--s->taken_count]], -1);
-    return false;
 }
 
 static void spare_victims(struct search *s)
@@ -445,7 +513,9 @@ static struct search *search_begin(struct cycle *c, struct asker *who, uint32_t 
     }
     s->who = who;
     s->blocked = branch;
-    s->victim_count = s->taken_count = 0;
+    s->victim_count = s->taken_count = s->borrower_count = 0;
+    s->looks_until = c->looks_left - MAX(1, c->s->policy.preempt_looks_max / SEARCHES);
+    s->looks_until = MAX(0, s->looks_until);
     c->seen_stamp++;
     return s;
 }
@@ -468,33 +538,29 @@ static bool could_reclaim(const struct cycle *c, const struct asker *who)
 
 bool sched__preempt(struct cycle *c, struct asker *who, uint32_t branch, uint32_t reason)
 {
-    bool reclaim = could_reclaim(c, who), fresh;
+    bool reclaim = could_reclaim(c, who), found, fresh;
     bool outrank =
         c->s->policy.parts & SCHED_OUTRANK && c->lowest[who->j->queue] < who->j->priority;
     struct memo_key key = {{(uint64_t)who->j->shape << 32 | reason,
                             (uint64_t)who->leaf << 32 | who->j->queue, (uint64_t)who->j->priority,
                             branch}};
     struct search *s;
-    uint32_t *nodes;
+    uint32_t *nodes, blocked;
 
-    if ((!reclaim && !outrank) || c->looks_left <= 0)
-        return false;
-    (void)sched__memo_get(&c->searched, key, &fresh);
-    if (!fresh)
+    if ((!reclaim && !outrank && !who->outranks) || c->looks_left <= 0 ||
+        sched__memo_find(&c->searched, key))
         return false;
     s = search_begin(c, who, branch);
     rooms_init(s);
-    if (reclaim)
-        find_reclaimed(s);
-    if (outrank)
-        find_outranked(s);
-    if (s->victim_count)
-        qsort(s->victims, s->victim_count, sizeof *s->victims, victims_by_cost);
-    if (!take_victims(s))
+    found = enough(s, &blocked) || (reclaim && take_borrowed(s)) || (outrank && take_outranked(s));
+    if (found)
+        spare_victims(s);
+    else
+        put_back(s);
+    if (!found || (s->taken_count == 0 && !who->outranks)) {
+        (void)sched__memo_get(&c->searched, key, &fresh); /* or what it needs is on its way */
         return false;
-    spare_victims(s);
-    if (s->taken_count == 0 && !who->outranks)
-        return false; /* what it needs is on its way without it */
+    }
     nodes = choose_nodes(s);
     take_over(s, nodes);
     end_victims(s);
@@ -515,8 +581,6 @@ static int listed_by_cost(const void *a, const void *b)
 {
     const struct listed *x = a, *y = b;
 
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
     if (x->priority != y->priority)
         return x->priority < y->priority ? -1 : 1;
     if (x->since != y->since)
@@ -524,30 +588,46 @@ static int listed_by_cost(const void *a, const void *b)
     return (x->id < y->id) - (x->id > y->id);
 }
 
-/* Attempts by `group`, the cheapest first; ret_from[g] is where group g begins. */
-static uint32_t *list(struct cycle *c, struct listed *listed, uint32_t group_count,
-                      uint32_t **ret_from)
+/* Attempts by `group`, each in the order they are listed in; ret_from[g] is where group g begins.
+ */
+static uint32_t *by_group(struct cycle *c, const struct listed *listed, uint32_t group_count,
+                          uint32_t **ret_from)
 {
     uint32_t count = c->s->attempt_count;
     uint32_t *attempts = arena_array(c->arena, count, sizeof *attempts);
-    uint32_t *from = arena_array(c->arena, (size_t)group_count + 1, sizeof *from);
+    uint32_t *from = arena_array(c->arena, (size_t)group_count + 2, sizeof *from);
 
-    if (count)
-        qsort(listed, count, sizeof *listed, listed_by_cost);
-    for (uint32_t i = 0; i < count; i++) {
-        attempts[i] = listed[i].attempt;
-        from[listed[i].group + 1]++;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        from[listed[i].group + 2]++;
     for (uint32_t g = 0; g < group_count; g++)
-        from[g + 1] += from[g];
+        from[g + 2] += from[g + 1];
+    for (uint32_t i = 0; i < count; i++)
+        attempts[from[listed[i].group + 1]++] = listed[i].attempt;
     *ret_from = from;
     return attempts;
+}
+
+static void list_attempts(struct cycle *c)
+{
+    const struct sched_attempt *attempts = c->s->attempts;
+    uint32_t count = c->s->attempt_count;
+    struct listed *listed = arena_array(c->arena, count, sizeof *listed);
+
+    for (uint32_t i = 0; i < count; i++)
+        listed[i] = (struct listed){i, attempts[i].queue, attempts[i].priority, attempts[i].since,
+                                    attempts[i].id.v};
+    if (count)
+        qsort(listed, count, sizeof *listed, listed_by_cost);
+    c->attempts_by_queue = by_group(c, listed, c->s->queue_count, &c->queue_attempts);
+    for (uint32_t i = 0; i < count; i++)
+        listed[i].group =
+            c->tree.branches[c->tree.leaf_of[attempts[listed[i].attempt].share]].enter;
+    c->attempts_by_leaf = by_group(c, listed, c->tree.count, &c->leaf_attempts);
 }
 
 void sched__preempt_init(struct cycle *c)
 {
     const struct sched_snapshot *s = c->s;
-    struct listed *listed = arena_array(c->arena, s->attempt_count, sizeof *listed);
 
     sched__memo_init(&c->searched, c->arena);
     sched__memo_init(&c->paused, c->arena);
@@ -560,14 +640,8 @@ void sched__preempt_init(struct cycle *c)
             pause_put(c, s->evictions[i].loser, s->evictions[i].winner);
     for (uint32_t i = 0; i < s->attempt_count; i++) {
         const struct sched_attempt *a = &s->attempts[i];
-        listed[i] = (struct listed){i, a->queue, a->priority, a->since, a->id.v};
         if (!a->stopping && a->evictable_from != SCHED_UNLIMITED && a->evictable_from <= s->now)
             c->lowest[a->queue] = MIN(c->lowest[a->queue], a->priority);
     }
-    c->attempts_by_queue = list(c, listed, s->queue_count, &c->queue_attempts);
-    for (uint32_t i = 0; i < s->attempt_count; i++) {
-        listed[i].group =
-            c->tree.branches[c->tree.leaf_of[s->attempts[listed[i].attempt].share]].enter;
-    }
-    c->attempts_by_leaf = list(c, listed, c->tree.count, &c->leaf_attempts);
+    list_attempts(c);
 }

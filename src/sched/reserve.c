@@ -5,6 +5,56 @@
 
 #include <stdlib.h>
 
+/* -- priorities of those that room is held for ------------------------------------------------- */
+
+/* How many of the queue are of lower priority. */
+static size_t lower(const struct held_queue *q, int64_t priority)
+{
+    size_t from = 0, to = q->count;
+
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        if (q->priorities[mid] < priority)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+static void priority_put(struct cycle *c, struct held *r)
+{
+    const struct sched_job *j = &c->s->jobs[r->job];
+    struct sched_amounts ask = sched__ask(&c->s->shapes[j->shape]);
+    uint32_t leaf = c->tree.leaf_of[j->share];
+    struct held_queue *q = &c->held_queues[j->queue];
+    size_t at = lower(q, j->priority);
+
+    r->owned = sched__tree_within(&c->after, leaf, &ask);
+    if (r->owned) {
+        c->owned_of[leaf]++;
+        return;
+    }
+    q->priorities = arena_more(c->arena, q->priorities, q->count, &q->room, sizeof *q->priorities);
+    memmove(&q->priorities[at + 1], &q->priorities[at], (q->count - at) * sizeof *q->priorities);
+    q->priorities[at] = j->priority;
+    q->count++;
+}
+
+static void priority_remove(struct cycle *c, const struct held *r)
+{
+    const struct sched_job *j = &c->s->jobs[r->job];
+    struct held_queue *q = &c->held_queues[j->queue];
+    size_t at = lower(q, j->priority);
+
+    if (r->owned) {
+        c->owned_of[c->tree.leaf_of[j->share]]--;
+        return;
+    }
+    q->count--;
+    memmove(&q->priorities[at], &q->priorities[at + 1], (q->count - at) * sizeof *q->priorities);
+}
+
 /* -- holds ------------------------------------------------------------------------------------ */
 
 void sched__reserve_lift(struct cycle *c, uint32_t reservation)
@@ -14,6 +64,7 @@ void sched__reserve_lift(struct cycle *c, uint32_t reservation)
     if (!r->placed)
         return;
     r->placed = false;
+    priority_remove(c, r);
     for (uint32_t i = 0; i < r->node_count; i++) {
         uint32_t *at = &c->nodes[r->nodes[i]].holds;
         while (*at != SCHED_NONE && c->holds[*at].reservation != reservation)
@@ -32,7 +83,7 @@ void sched__reserve_put(struct cycle *c, uint32_t reservation)
     if (r->placed || !r->live || r->node_count == 0)
         return;
     r->placed = true;
-    c->held_lowest = MIN(c->held_lowest, c->s->jobs[r->job].priority);
+    priority_put(c, r);
     for (uint32_t i = 0; i < r->node_count; i++) {
         struct node *n = &c->nodes[r->nodes[i]];
         uint32_t at = n->holds;
@@ -90,22 +141,28 @@ void sched__reserve_victims(struct cycle *c, uint32_t job, uint32_t *nodes)
 
 bool sched__reserve_outranked(const struct cycle *c, const struct asker *who, uint32_t reservation)
 {
-    const struct sched_job *j = &c->s->jobs[c->reservations[reservation].job];
+    const struct held *r = &c->reservations[reservation];
+    const struct sched_job *j = &c->s->jobs[r->job];
 
-    return j->queue == who->j->queue && j->priority < who->j->priority;
+    return j->queue == who->j->queue && j->priority < who->j->priority &&
+           (!r->owned || c->tree.leaf_of[j->share] == who->leaf);
 }
 
 void sched__reserve_view(const struct cycle *c, struct asker *who)
 {
-    who->outranks = who->ends_first = 0;
+    who->ends_first = 0;
     if (c->head != SCHED_NONE && who->ends != SCHED_UNLIMITED &&
         c->reservations[c->head].start != TIME_NONE)
         who->ends_first = who->ends <= c->reservations[c->head].start;
-    if (who->j->priority <= c->held_lowest)
-        return;
-    for (uint32_t i = 0; i < c->reservation_count; i++)
-        if (c->reservations[i].placed && sched__reserve_outranked(c, who, i))
+    who->outranks = (uint32_t)lower(&c->held_queues[who->j->queue], who->j->priority);
+    who->outranks_own = false;
+    for (uint32_t i = 0; c->owned_of[who->leaf] > 0 && i < c->reservation_count; i++) {
+        const struct held *r = &c->reservations[i];
+        if (r->placed && r->owned && sched__reserve_outranked(c, who, i)) {
             who->outranks++;
+            who->outranks_own = true;
+        }
+    }
 }
 
 /* -- the first in line ------------------------------------------------------------------------ */

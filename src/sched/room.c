@@ -62,6 +62,13 @@ static uint32_t bound(const struct cycle *c, const struct node_class *cls, int64
     return from;
 }
 
+uint32_t sched__room_from(const struct cycle *c, const struct node_class *cls,
+                          const struct sched_amounts *need)
+{
+    return bound(c, cls, need->v[RESOURCE_GPU] > 0 ? need->v[RESOURCE_GPU] : INT64_MIN,
+                 need->v[RESOURCE_CPU] > 0 ? need->v[RESOURCE_CPU] : INT64_MIN);
+}
+
 /* -- does a node do? -------------------------------------------------------------------------- */
 
 static bool excluded(const struct sched_shape *shape, agent_id id)
@@ -87,7 +94,7 @@ bool sched__room_suits(const struct cycle *c, const struct asker *who, uint32_t 
            (!who->shape->excluded_count || !excluded(who->shape, n->id));
 }
 
-static bool class_suits(const struct node_class *cls, const struct sched_shape *shape)
+bool sched__room_class(const struct node_class *cls, const struct sched_shape *shape)
 {
     return cls->count > 0 && (!shape->gpu_types || shape->gpu_types >> cls->gpu_type & 1) &&
            cls->gpu_memory_bytes >= shape->gpu_memory_bytes;
@@ -141,10 +148,11 @@ static bool fits(const struct cycle *c, const struct asker *who, uint32_t node)
 static uint32_t tightest(const struct cycle *c, const struct asker *who,
                          const struct node_class *cls)
 {
-    const int64_t *need = who->shape->need.v;
-    int64_t cpus = need[RESOURCE_CPU] > 0 ? need[RESOURCE_CPU] : INT64_MIN;
-    uint32_t at = bound(c, cls, need[RESOURCE_GPU] > 0 ? need[RESOURCE_GPU] : INT64_MIN, cpus);
+    int64_t cpus = who->shape->need.v[RESOURCE_CPU];
+    uint32_t at = sched__room_from(c, cls, &who->shape->need);
 
+    if (cpus <= 0)
+        cpus = INT64_MIN;
     while (at < cls->count) {
         const int64_t *free = c->nodes[cls->order[at]].free.v;
         if (free[RESOURCE_CPU] < cpus)
@@ -236,6 +244,7 @@ static void use(struct cycle *c, const struct asker *who, uint32_t node, int64_t
     struct node *n = &c->nodes[node];
 
     sched__take(&n->free, &who->shape->need, times);
+    c->classes[n->class_no].gpus_free -= who->shape->need.v[RESOURCE_GPU] * times;
     if (n->holds != SCHED_NONE && !over_before(who, n->hold_start))
         sched__take(&n->spare, &who->shape->need, times);
     reorder(c, node);
@@ -257,7 +266,7 @@ static bool place_in(struct cycle *c, const struct asker *who, struct range rang
         for (uint32_t k = range.from; k < range.to; k++) {
             const struct node_class *cls = &c->classes[k];
             uint32_t node;
-            if (!class_suits(cls, who->shape) ||
+            if (!sched__room_class(cls, who->shape) ||
                 (range.gpu_type < SCHED_GPU_TYPES_MAX && cls->gpu_type != range.gpu_type))
                 continue;
             node = rank_node(c, who, cls);
@@ -305,7 +314,7 @@ static bool place_one(struct cycle *c, struct asker *who, uint32_t *ret_node)
         if (c->class_from[t] == c->class_from[t + 1] || !sched__room_target(c, who, t))
             continue;
         for (uint32_t k = c->class_from[t]; k < c->class_from[t + 1]; k++) {
-            uint32_t node = class_suits(&c->classes[k], who->shape)
+            uint32_t node = sched__room_class(&c->classes[k], who->shape)
                                 ? rank_node(c, who, &c->classes[k])
                                 : SCHED_NONE;
             if (node != SCHED_NONE && (best == SCHED_NONE || preferred(c, who, node, best)))
@@ -332,7 +341,7 @@ bool sched__room_target(struct cycle *c, struct asker *who, uint32_t target)
 {
     if (!sched__access_has(&c->access, who->access, target))
         return false;
-    if (!who->money || sched__budget_money(c, who, target, &who->money_wait))
+    if (!who->money || sched__budget_money(c, who, target, &c->money_wait))
         return true;
     who->money_bound = true;
     return false;
@@ -434,8 +443,13 @@ static void class_make(struct cycle *c, struct sorted *sorted, uint32_t count)
                                .order = arena_array(c->arena, count, sizeof *cls->order),
                                .members = members,
                                .count = count};
-    for (uint32_t i = 0; i < count; i++)
+    cls->least = sorted->n->total;
+    for (uint32_t i = 0; i < count; i++) {
         members[i] = sorted[i].at;
+        cls->gpus_free += MAX(0, sorted[i].state->free.v[RESOURCE_GPU]);
+        for (int r = 0; r < RESOURCE_COUNT; r++)
+            cls->least.v[r] = MIN(cls->least.v[r], sorted[i].n->total.v[r]);
+    }
     qsort(sorted, count, sizeof *sorted, sorted_by_room);
     for (uint32_t i = 0; i < count; i++) {
         cls->order[i] = sorted[i].at;

@@ -45,6 +45,13 @@ void sched__tree_start(struct tree *tree, uint32_t leaf, const struct sched_amou
     change(tree, leaf, ask, 1, 1);
 }
 
+void sched__tree_suppose(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask)
+{
+    for (uint32_t at = leaf; at != SCHED_NONE; at = tree->branches[at].parent)
+        for (int r = 0; r < SHARED_RESOURCES; r++)
+            tree->branches[at].usage.v[r] = sched__add(tree->branches[at].usage.v[r], ask->v[r]);
+}
+
 /* -- who may hold more ------------------------------------------------------------------------ */
 
 struct level {
@@ -52,13 +59,11 @@ struct level {
     int64_t bound[SHARED_RESOURCES];
 };
 
-static bool refuse(struct wait *ret_wait, enum wait_code code, const struct level *level, int r)
-{
-    ret_wait->code = code;
-    ret_wait->share = level->branch->share->id;
-    ret_wait->resource = (enum resource)r;
-    return false;
-}
+struct refusal {
+    enum wait_code code;
+    int resource;
+    int64_t asked, available;
+};
 
 static bool kept_allows(const struct level *level, const struct sched_amounts *ask, int r,
                         int64_t *ret_left)
@@ -76,26 +81,28 @@ static bool kept_allows(const struct level *level, const struct sched_amounts *a
 }
 
 static bool level_admits(const struct level *level, const struct sched_amounts *ask,
-                         struct wait *ret_wait)
+                         struct refusal *ret_refusal)
 {
     const struct branch *b = level->branch;
+    int64_t left;
 
     if (b->running >= b->jobs_max) {
-        ret_wait->asked = b->running;
-        ret_wait->available = b->jobs_max;
-        return refuse(ret_wait, WAIT_PARALLEL, level, RESOURCE_NONE);
+        *ret_refusal = (struct refusal){WAIT_PARALLEL, RESOURCE_NONE, b->running, b->jobs_max};
+        return false;
     }
     for (int r = 0; r < SHARED_RESOURCES; r++) {
         if (ask->v[r] == 0)
             continue;
-        ret_wait->asked = ask->v[r];
-        if (sched__add(b->usage.v[r], ask->v[r]) > b->limit.v[r] &&
-            b->limit.v[r] != SCHED_UNLIMITED) {
-            ret_wait->available = MAX(0, sched__sub(b->limit.v[r], b->usage.v[r]));
-            return refuse(ret_wait, WAIT_QUOTA, level, r);
+        if (b->limit.v[r] != SCHED_UNLIMITED &&
+            sched__add(b->usage.v[r], ask->v[r]) > b->limit.v[r]) {
+            left = MAX(0, sched__sub(b->limit.v[r], b->usage.v[r]));
+            *ret_refusal = (struct refusal){WAIT_QUOTA, r, ask->v[r], left};
+            return false;
         }
-        if (!kept_allows(level, ask, r, &ret_wait->available))
-            return refuse(ret_wait, WAIT_LENT_BACK, level, r);
+        if (!kept_allows(level, ask, r, &left)) {
+            *ret_refusal = (struct refusal){WAIT_LENT_BACK, r, ask->v[r], left};
+            return false;
+        }
     }
     return true;
 }
@@ -104,18 +111,23 @@ bool sched__tree_admits(const struct tree *tree, uint32_t leaf, const struct sch
                         struct wait *ret_wait, uint32_t *ret_branch)
 {
     struct level level = {0};
-    struct wait wait = {.until = TIME_NONE, .start_estimate = TIME_NONE};
+    struct refusal refusal;
 
     for (uint32_t at = leaf; at != SCHED_NONE; at = tree->branches[at].parent) {
         level.child = level.branch;
         level.branch = &tree->branches[at];
         for (int r = 0; r < SHARED_RESOURCES; r++)
             level.bound[r] = MIN(level.branch->limit.v[r], tree->capacity.v[r]);
-        if (level_admits(&level, ask, &wait))
+        if (level_admits(&level, ask, &refusal))
             continue;
-        *ret_wait = wait;
-        if (ret_branch)
-            *ret_branch = at;
+        *ret_wait = (struct wait){.code = refusal.code,
+                                  .resource = (enum resource)refusal.resource,
+                                  .asked = refusal.asked,
+                                  .available = refusal.available,
+                                  .share = level.branch->share->id,
+                                  .until = TIME_NONE,
+                                  .start_estimate = TIME_NONE};
+        *ret_branch = at;
         return false;
     }
     return true;

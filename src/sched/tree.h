@@ -57,8 +57,11 @@ void sched__tree_hold(struct tree *tree, uint32_t leaf, const struct sched_amoun
 /* Held from now on by a job that this cycle started. */
 void sched__tree_start(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask);
 
+/* As if it ran: for the order alone, nothing else holds of the tree afterwards. */
+void sched__tree_suppose(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask);
+
 /* May a job of `leaf` that asks for `ask` hold it? Else *ret_wait says at whose limit it ends and
- * *ret_branch (not NULL) is that branch. */
+ * *ret_branch is that branch. */
 bool sched__tree_admits(const struct tree *tree, uint32_t leaf, const struct sched_amounts *ask,
                         struct wait *ret_wait, uint32_t *ret_branch);
 

@@ -21,7 +21,7 @@ struct look {
     struct cycle *c;
     struct asker *who;
     struct tally sum, best; /* of the target that is counted; of the best one */
-    struct sched_amounts most_free, most_total, free_sum;
+    struct sched_amounts most_total;
     time_ms maintenance_until, coming_until, node_until;
     uint32_t targets; /* that it may use */
     uint32_t target;  /* the best one */
@@ -33,24 +33,17 @@ static void earliest(time_ms *at, time_ms other)
         *at = other;
 }
 
-static void look_live(struct look *l, uint32_t node, int64_t ranks)
+static void look_free(struct look *l, uint32_t node)
 {
     const struct sched_shape *shape = l->who->shape;
     const struct node *n = &l->c->nodes[node];
     int64_t now = sched__times(&n->free, &shape->need, shape->node_count);
 
-    l->sum.live += ranks;
-    l->sum.coming += ranks;
-    l->sum.resting += ranks;
-    l->sum.now += now;
-    if (now > 0 && sched__room_free(l->c, l->who, n))
-        l->sum.unheld += now;
-    if (ranks == 0)
+    if (now == 0)
         return;
-    for (int r = 0; r < RESOURCE_COUNT; r++) {
-        l->most_free.v[r] = MAX(l->most_free.v[r], n->free.v[r]);
-        l->free_sum.v[r] = sched__add(l->free_sum.v[r], MAX(0, n->free.v[r]));
-    }
+    l->sum.now += now;
+    if (sched__room_free(l->c, l->who, n))
+        l->sum.unheld += now;
 }
 
 static void look_node(struct look *l, uint32_t node)
@@ -70,7 +63,10 @@ static void look_node(struct look *l, uint32_t node)
         return;
     l->sum.allowed += ranks;
     if (n->state == SCHED_NODE_LIVE) {
-        look_live(l, node, ranks);
+        l->sum.live += ranks;
+        l->sum.coming += ranks;
+        l->sum.resting += ranks;
+        look_free(l, node);
     } else if (n->state == SCHED_NODE_COMING && ranks > 0) {
         l->sum.coming += ranks;
         earliest(&l->coming_until, n->until);
@@ -80,7 +76,8 @@ static void look_node(struct look *l, uint32_t node)
     }
 }
 
-static bool more(const struct tally *a, const struct tally *b)
+/* Is `a` nearer to what is asked for? Beyond that more is no better. */
+static bool nearer(const struct tally *a, const struct tally *b, int64_t asked)
 {
     const int64_t left[] = {a->live, a->coming, a->allowed, a->any, a->now, a->suited, a->nodes};
     const int64_t right[] = {b->live, b->coming, b->allowed, b->any, b->now, b->suited, b->nodes};
@@ -88,33 +85,89 @@ static bool more(const struct tally *a, const struct tally *b)
     if (a->maintenance != b->maintenance)
         return b->maintenance;
     for (size_t i = 0; i < ARRAY_LEN(left); i++)
-        if (left[i] != right[i])
+        if (MIN(left[i], asked) != MIN(right[i], asked))
             return left[i] > right[i];
     return false;
+}
+
+/* Most often all nodes of some classes would do, were they empty, and there are enough of them:
+ * then it is enough to look at what is free, by the order of the class. */
+static bool look_classes(struct look *l, uint32_t target)
+{
+    const struct sched_shape *shape = l->who->shape;
+    struct cycle *c = l->c;
+    int64_t live = 0;
+
+    for (uint32_t k = c->class_from[target]; k < c->class_from[target + 1]; k++)
+        if (sched__room_class(&c->classes[k], shape) &&
+            sched__covers(&c->classes[k].least, &shape->need))
+            live += c->classes[k].count;
+    if (live < shape->node_count || shape->excluded_count > 0)
+        return false;
+    l->sum.live = l->sum.coming = l->sum.resting = l->sum.allowed = l->sum.any = live;
+    l->sum.suited = live;
+    for (uint32_t k = c->class_from[target]; k < c->class_from[target + 1]; k++)
+        if (sched__room_class(&c->classes[k], shape))
+            for (uint32_t i = sched__room_from(c, &c->classes[k], &shape->need);
+                 i < c->classes[k].count; i++)
+                look_free(l, c->classes[k].order[i]);
+    return true;
+}
+
+static void look_target(struct look *l, uint32_t target)
+{
+    const struct sched_target *t = &l->c->s->targets[target];
+
+    l->sum = (struct tally){.maintenance = t->maintenance};
+    l->targets++;
+    if (t->maintenance)
+        earliest(&l->maintenance_until, t->until);
+    l->sum.nodes = l->c->target_from[target + 1] - l->c->target_from[target];
+    if (t->maintenance || !look_classes(l, target))
+        for (uint32_t i = l->c->target_from[target]; i < l->c->target_from[target + 1]; i++)
+            look_node(l, l->c->nodes_by_target[i]);
+    if (l->targets == 1 || nearer(&l->sum, &l->best, l->who->shape->node_count)) {
+        l->best = l->sum;
+        l->target = target;
+    }
+}
+
+static bool is_open(const struct look *l, uint32_t target)
+{
+    return sched__room_step(l->who, target) && sched__room_target(l->c, l->who, target);
 }
 
 /* All ranks are at one target: only the numbers of the best one count. */
 static void look_all(struct look *l)
 {
-    const struct sched_snapshot *s = l->c->s;
-    bool any = false;
+    for (uint32_t t = 0; t < l->c->s->target_count; t++)
+        if (is_open(l, t))
+            look_target(l, t);
+}
 
-    for (uint32_t t = 0; t < s->target_count; t++) {
-        if (!sched__room_step(l->who, t) || !sched__room_target(l->c, l->who, t))
+/* The most that is free of the resource on one node that could be used, and the sum over all. */
+static int64_t most_free(struct look *l, int r, int64_t *ret_sum)
+{
+    struct cycle *c = l->c;
+    int64_t most = 0;
+
+    *ret_sum = 0;
+    for (uint32_t k = 0; k < c->class_count; k++) {
+        const struct node_class *cls = &c->classes[k];
+        if (!sched__room_class(cls, l->who->shape) || !is_open(l, cls->target))
             continue;
-        l->sum = (struct tally){.maintenance = s->targets[t].maintenance};
-        l->targets++;
-        if (l->sum.maintenance)
-            earliest(&l->maintenance_until, s->targets[t].until);
-        l->sum.nodes = l->c->target_from[t + 1] - l->c->target_from[t];
-        for (uint32_t i = l->c->target_from[t]; i < l->c->target_from[t + 1]; i++)
-            look_node(l, l->c->nodes_by_target[i]);
-        if (!any || more(&l->sum, &l->best)) {
-            l->best = l->sum;
-            l->target = t;
+        if (r == RESOURCE_GPU) {
+            most = MAX(most, c->nodes[cls->order[cls->count - 1]].free.v[r]);
+            *ret_sum = sched__add(*ret_sum, cls->gpus_free);
+            continue;
         }
-        any = true;
+        for (uint32_t i = 0; i < cls->count; i++) {
+            int64_t free = MAX(0, c->nodes[cls->members[i]].free.v[r]);
+            most = MAX(most, free);
+            *ret_sum = sched__add(*ret_sum, free);
+        }
     }
+    return most;
 }
 
 static struct wait numbers(enum wait_code code, int64_t asked, int64_t available)
@@ -134,37 +187,57 @@ static struct wait timed(enum wait_code code, time_ms until)
     return wait;
 }
 
-/* The first resource of which `room` has too little; the first asked for if none has. */
-static enum resource short_of(const struct sched_amounts *need, const struct sched_amounts *room)
-{
-    static const enum resource order[] = {RESOURCE_GPU, RESOURCE_CPU, RESOURCE_MEMORY,
+static const enum resource by_weight[] = {RESOURCE_GPU, RESOURCE_CPU, RESOURCE_MEMORY,
                                           RESOURCE_SLOT};
 
-    for (size_t i = 0; i < ARRAY_LEN(order); i++)
-        if (need->v[order[i]] > 0 && room->v[order[i]] < need->v[order[i]])
-            return order[i];
-    for (size_t i = 0; i < ARRAY_LEN(order); i++)
-        if (need->v[order[i]] > 0)
-            return order[i];
-    return RESOURCE_SLOT;
+/* The first resource of which no node has enough, the first asked for if each alone is there. */
+static struct wait too_big(const struct look *l)
+{
+    const struct sched_amounts *need = &l->who->shape->need;
+    struct wait wait = sched__wait(WAIT_TOO_BIG);
+
+    for (size_t i = ARRAY_LEN(by_weight); i-- > 0;) {
+        enum resource r = by_weight[i];
+        bool is_short = need->v[r] > l->most_total.v[r];
+        bool was_short = wait.asked > wait.available;
+        if (need->v[r] > 0 && (is_short || !was_short)) {
+            wait.resource = r;
+            wait.asked = need->v[r];
+            wait.available = l->most_total.v[r];
+        }
+    }
+    return wait;
 }
 
-static struct wait sized(enum wait_code code, const struct look *l,
-                         const struct sched_amounts *room)
+/* One node, if others ended: too little of something on each, or too little in one place. */
+static struct wait why_one(struct look *l)
 {
-    enum resource r = short_of(&l->who->shape->need, room);
-    struct wait wait = numbers(code, l->who->shape->need.v[r], room->v[r]);
+    const struct sched_amounts *need = &l->who->shape->need;
+    struct wait wait = sched__wait(WAIT_FRAGMENTED);
 
-    wait.resource = r;
+    for (size_t i = 0; i < ARRAY_LEN(by_weight); i++) {
+        enum resource r = by_weight[i];
+        int64_t sum, most;
+        if (need->v[r] <= 0)
+            continue;
+        most = most_free(l, r, &sum);
+        if (most < need->v[r] || wait.resource == RESOURCE_NONE) {
+            wait.code = sum < need->v[r] ? WAIT_BUSY : WAIT_FRAGMENTED;
+            wait.resource = r;
+            wait.asked = need->v[r];
+            wait.available = sum < need->v[r] ? most : sum;
+        }
+        if (most < need->v[r])
+            break;
+    }
     return wait;
 }
 
 /* It would fit if nothing ran. */
-static struct wait why_busy(const struct look *l)
+static struct wait why_busy(struct look *l)
 {
     const struct sched_shape *shape = l->who->shape;
     struct wait wait;
-    enum resource r;
 
     if (l->best.now >= shape->node_count && l->best.unheld < shape->node_count) {
         wait = sched__wait(WAIT_RESERVED);
@@ -180,12 +253,7 @@ static struct wait why_busy(const struct look *l)
     }
     if (shape->node_count > 1)
         return numbers(WAIT_GANG, shape->node_count, l->best.now);
-    r = short_of(&shape->need, &l->most_free);
-    if (l->free_sum.v[r] < shape->need.v[r])
-        return sized(WAIT_BUSY, l, &l->most_free);
-    wait = numbers(WAIT_FRAGMENTED, shape->need.v[r], l->free_sum.v[r]);
-    wait.resource = r;
-    return wait;
+    return why_one(l);
 }
 
 /* It will never fit at the targets that are open to it, as they are. */
@@ -194,13 +262,13 @@ static bool why_never(const struct look *l, struct wait *ret_wait)
     int64_t asked = l->who->shape->node_count;
 
     if (l->targets == 0)
-        *ret_wait = l->who->money_bound ? l->who->money_wait : sched__wait(WAIT_NO_TARGET);
+        *ret_wait = l->who->money_bound ? l->c->money_wait : sched__wait(WAIT_NO_TARGET);
     else if (l->best.nodes == 0)
         *ret_wait = sched__wait(WAIT_NO_AGENT);
     else if (l->best.suited == 0)
         *ret_wait = sched__wait(WAIT_GPU_TYPE);
     else if (l->best.any == 0)
-        *ret_wait = sized(WAIT_TOO_BIG, l, &l->most_total);
+        *ret_wait = too_big(l);
     else if (l->best.any < asked)
         *ret_wait = numbers(WAIT_TOO_FEW_NODES, asked, l->best.any);
     else if (l->best.allowed < asked)

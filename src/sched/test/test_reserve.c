@@ -1,0 +1,267 @@
+/* Room held for the first in line, what may pass it, and when a job may start. */
+#include "world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct world w;
+
+static int setup(void **state)
+{
+    (void)state;
+    world_init(&w);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    world_release(&w);
+    return 0;
+}
+
+static uint32_t project, eight, one;
+
+/* A node of 8 GPUs on which `used` are held until `ends`, and a job of 8 that waited long. */
+static uint32_t busy_node(int64_t used, time_ms ends)
+{
+    uint32_t shape = world_shape(&w, 1, used), job;
+
+    project = world_share(&w, 0, 0);
+    eight = world_shape(&w, 1, 8);
+    one = world_shape(&w, 1, 1);
+    world_node(&w, 0, 8);
+    w.attempts[world_attempt(&w, project, shape, 0)].ends_by = ends;
+    job = world_job(&w, project, eight);
+    w.jobs[job].queued -= w.s.policy.reserve_after_ms;
+    return job;
+}
+
+static void the_first_that_does_not_fit_gets_room_held(void **state)
+{
+    uint32_t job = busy_node(4, 3 * HOUR);
+
+    (void)state;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 1);
+    assert_int_equal(w.result.reservations[0].start, 3 * HOUR);
+    assert_false(w.result.reservations[0].victims);
+    assert_int_equal(world_wait(&w, job)->start_estimate, 3 * HOUR);
+    w.jobs[job].queued = w.s.now - w.s.policy.reserve_after_ms + 1;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 0);
+}
+
+static void others_pass_if_they_end_before(void **state)
+{
+    uint32_t job = busy_node(4, 3 * HOUR), shorter, longer;
+
+    (void)state;
+    longer = world_job(&w, project, one);
+    shorter = world_job(&w, project, one);
+    w.jobs[longer].time_limit_ms = 2 * HOUR + 1;
+    w.jobs[shorter].time_limit_ms = 2 * HOUR;
+    world_cycle(&w);
+    assert_non_null(world_start(&w, shorter));
+    assert_int_equal(world_wait(&w, longer)->code, WAIT_RESERVED);
+    assert_int_equal(world_wait(&w, longer)->job.v, w.jobs[job].id.v);
+    assert_int_equal(world_wait(&w, longer)->until, 3 * HOUR);
+}
+
+static void others_pass_on_what_is_left_beside_it(void **state)
+{
+    uint32_t job = busy_node(4, 3 * HOUR), first, second;
+
+    (void)state;
+    w.nodes[0].total.v[RESOURCE_GPU] = 9;
+    w.nodes[0].free.v[RESOURCE_GPU] = 5;
+    first = world_job(&w, project, one);
+    second = world_job(&w, project, one);
+    world_cycle(&w);
+    assert_non_null(world_start(&w, first));
+    assert_int_equal(world_wait(&w, second)->code, WAIT_RESERVED);
+    assert_int_equal(world_wait(&w, job)->code, WAIT_BUSY);
+}
+
+static void others_pass_on_other_nodes(void **state)
+{
+    uint32_t other;
+
+    (void)state;
+    busy_node(4, 3 * HOUR);
+    world_node(&w, 0, 2);
+    other = world_job(&w, project, one);
+    world_cycle(&w);
+    assert_int_equal(world_start(&w, other)->nodes[0], 1);
+}
+
+static void small_jobs_without_limits_do_not_starve_a_gang(void **state)
+{
+    uint32_t gang, p = world_share(&w, 0, 0), four;
+
+    (void)state;
+    four = world_shape(&w, 1, 4);
+    for (uint32_t i = 0; i < 3; i++) {
+        world_node(&w, 0, 8);
+        world_attempt(&w, p, four, i);
+    }
+    gang = world_job(&w, p, world_shape(&w, 2, 8));
+    w.jobs[gang].queued -= w.s.policy.reserve_after_ms;
+    for (int i = 0; i < 4; i++)
+        world_job(&w, p, four);
+    world_cycle(&w);
+    assert_int_equal(w.result.start_count, 1); /* on the node that is not held */
+    assert_int_equal(w.result.reservations[0].start, TIME_NONE);
+    world_apply(&w);
+    world_end(&w, 1);
+    world_end(&w, 0);
+    world_cycle(&w);
+    assert_int_equal(w.result.starts[0].node_count, 2);
+}
+
+static void held_room_is_kept_until_its_job_starts(void **state)
+{
+    uint32_t job = busy_node(4, SCHED_UNLIMITED), late;
+
+    (void)state;
+    world_cycle(&w);
+    world_apply(&w);
+    late = world_job(&w, project, eight); /* older and so before it, but not of higher priority */
+    w.jobs[late].queued = w.jobs[job].queued - HOUR;
+    world_end(&w, 0);
+    world_cycle(&w);
+    assert_non_null(world_start(&w, job));
+    assert_non_null(world_wait(&w, late));
+    assert_int_equal(w.result.reservation_count, 1);
+    assert_int_equal(w.result.reservations[0].job.v, w.jobs[late].id.v);
+}
+
+static void a_higher_priority_of_the_queue_does_not_wait_behind_held_room(void **state)
+{
+    uint32_t job = busy_node(4, SCHED_UNLIMITED), high;
+
+    (void)state;
+    world_cycle(&w);
+    world_apply(&w);
+    high = world_job(&w, project, one);
+    w.jobs[high].priority = 1;
+    world_end(&w, 0);
+    world_cycle(&w);
+    assert_non_null(world_start(&w, high));
+    assert_int_equal(world_wait(&w, job)->code, WAIT_BUSY);
+}
+
+static void a_queue_of_higher_priority_does_not_take_held_room(void **state)
+{
+    uint32_t job = busy_node(4, SCHED_UNLIMITED), other;
+
+    (void)state;
+    world_cycle(&w);
+    world_apply(&w);
+    other = world_job(&w, project, one);
+    w.jobs[other].queue = world_queue(&w, 9);
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, other)->code, WAIT_RESERVED);
+    world_end(&w, 0);
+    world_cycle(&w);
+    assert_non_null(world_start(&w, job));
+}
+
+static void machines_on_their_way_count(void **state)
+{
+    uint32_t job = busy_node(4, 9 * HOUR), node;
+
+    (void)state;
+    node = world_node(&w, 0, 8);
+    w.nodes[node].state = SCHED_NODE_COMING;
+    w.nodes[node].until = 2 * HOUR;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservations[0].start, 2 * HOUR);
+    assert_int_equal(w.result.reservations[0].nodes[0].v, w.nodes[node].id.v);
+    assert_int_equal(world_wait(&w, job)->start_estimate, 2 * HOUR);
+}
+
+static void a_job_that_is_gone_holds_nothing(void **state)
+{
+    (void)state;
+    busy_node(4, 3 * HOUR);
+    world_cycle(&w);
+    world_apply(&w);
+    w.s.job_count = 0;
+    world_job(&w, project, one);
+    world_cycle(&w);
+    assert_int_equal(w.result.start_count, 1);
+    assert_int_equal(w.result.reservation_count, 0);
+}
+
+static void a_job_that_its_quota_holds_up_holds_no_room(void **state)
+{
+    uint32_t job = busy_node(4, 3 * HOUR);
+
+    (void)state;
+    world_cycle(&w);
+    world_apply(&w);
+    w.shares[project].borrow.v[RESOURCE_GPU] = 8;
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, job)->code, WAIT_QUOTA);
+    assert_int_equal(w.result.reservation_count, 0);
+}
+
+static void the_start_is_estimated_by_what_ends_before(void **state)
+{
+    uint32_t job = busy_node(4, 3 * HOUR), next;
+
+    (void)state;
+    w.jobs[job].time_limit_ms = HOUR;
+    next = world_job(&w, project, eight);
+    assert_int_equal(sched_estimate(&w.s, job, 10, &w.arena), 3 * HOUR);
+    assert_int_equal(sched_estimate(&w.s, next, 10, &w.arena), 4 * HOUR);
+    assert_int_equal(sched_estimate(&w.s, next, 1, &w.arena), TIME_NONE);
+    w.attempts[0].ends_by = SCHED_UNLIMITED;
+    assert_int_equal(sched_estimate(&w.s, job, 10, &w.arena), TIME_NONE);
+    world_end(&w, 0);
+    assert_int_equal(sched_estimate(&w.s, job, 10, &w.arena), w.s.now);
+}
+
+static void the_start_is_estimated_by_the_next_month_and_the_next_target(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0), shape = world_shape(&w, 1, 1), other = world_target(&w);
+    const struct sched_step steps[] = {{other, HOUR / 2}, {0, SCHED_UNLIMITED}};
+    uint32_t job = world_job(&w, p, shape);
+
+    (void)state;
+    world_node(&w, 0, 8);
+    w.jobs[job].time_limit_ms = HOUR;
+    w.jobs[job].ladder_at = w.s.now;
+    w.shapes[shape].steps = steps;
+    w.shapes[shape].step_count = 2;
+    assert_int_equal(sched_estimate(&w.s, job, 10, &w.arena), w.s.now + HOUR / 2);
+    w.shares[p].budget.period_end[0] = w.s.now + 5 * HOUR;
+    w.shares[p].budget.gpu_ms_left[0] = 0;
+    assert_int_equal(sched_estimate(&w.s, job, 10, &w.arena), w.s.now + 5 * HOUR);
+}
+
+#define FACT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FACT(the_first_that_does_not_fit_gets_room_held),
+        FACT(others_pass_if_they_end_before),
+        FACT(others_pass_on_what_is_left_beside_it),
+        FACT(others_pass_on_other_nodes),
+        FACT(small_jobs_without_limits_do_not_starve_a_gang),
+        FACT(held_room_is_kept_until_its_job_starts),
+        FACT(a_higher_priority_of_the_queue_does_not_wait_behind_held_room),
+        FACT(a_queue_of_higher_priority_does_not_take_held_room),
+        FACT(machines_on_their_way_count),
+        FACT(a_job_that_is_gone_holds_nothing),
+        FACT(a_job_that_its_quota_holds_up_holds_no_room),
+        FACT(the_start_is_estimated_by_what_ends_before),
+        FACT(the_start_is_estimated_by_the_next_month_and_the_next_target),
+    };
+    return cmocka_run_group_tests_name("sched_reserve", tests, NULL, NULL);
+}

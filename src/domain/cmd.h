@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/map.h"
+#include "crypto/seal.h"
 #include "model/job.h"
 #include "ports/blob.h"
 #include "ports/random.h"
@@ -38,6 +39,7 @@ struct domain {
     struct random_port random;
     struct zones_port zones;
     struct blob_port blobs;
+    const struct seal_key *seal_key; /* of secrets; NULL: it is missing */
     struct lease_table leases;
 };
 

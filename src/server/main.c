@@ -42,6 +42,8 @@ static const char usage[] =
     "  --listen HOST:PORT   default 127.0.0.1:8470; beyond loopback only with TLS\n"
     "  --tls-cert FILE      certificate with its chain, PEM\n"
     "  --tls-key FILE       its private key, PEM\n"
+    "  --secret-key-file FILE  the key that seals secrets (mode 0600); default DIR/secret.key,\n"
+    "                       made at the first start. Servers of one database share it\n"
     "  --currency CODE      of all prices; default EUR\n"
     "  --time-zone ZONE     whose months budgets count in; default UTC\n"
     "  --lost-after SEC     an agent silent for so long has lost its jobs; default 600\n"
@@ -157,15 +159,15 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, bool *ret
 {
     struct server_options *o = &a->options;
     const char **const texts[] = {
-        &a->database,   &a->database_file, &o->blobs_dir,    &o->data_dir,
-        &o->listen,     &o->tls_cert_file, &o->tls_key_file, &o->config.currency,
-        &a->lost_after, &a->crashed_after, &a->log_level,    &a->admin,
-        &a->key_file,   &o->config.zone,
+        &a->database,   &a->database_file, &o->blobs_dir,       &o->data_dir,
+        &o->listen,     &o->tls_cert_file, &o->tls_key_file,    &o->config.currency,
+        &a->lost_after, &a->crashed_after, &a->log_level,       &a->admin,
+        &a->key_file,   &o->config.zone,   &o->secret_key_file,
     };
-    static const char *const names[] = {"database",   "database-file", "blobs",     "data",
-                                        "listen",     "tls-cert",      "tls-key",   "currency",
-                                        "lost-after", "crashed-after", "log-level", "admin",
-                                        "key-file",   "time-zone"};
+    static const char *const names[] = {"database",   "database-file", "blobs",          "data",
+                                        "listen",     "tls-cert",      "tls-key",        "currency",
+                                        "lost-after", "crashed-after", "log-level",      "admin",
+                                        "key-file",   "time-zone",     "secret-key-file"};
     struct option options[ARRAY_LEN(names) + 2] = {{"help", no_argument, NULL, 'h'}};
     int index = 0, c;
 

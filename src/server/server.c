@@ -6,6 +6,7 @@
 #include "domain/identity/identity.h"
 #include "domain/targets/targets.h"
 #include "drivers/blob/fs/blob_fs.h"
+#include "server/seal_key.h"
 #include "server/server_impl.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -252,6 +253,7 @@ static enum err_code first_command(void *ctx, struct cmd *cmd, struct err *err)
 
     if (store_is_shared(cmd->store))
         TRY(check_blobs(first->server, cmd->store, err));
+    TRY(seal_key_load(first->server, cmd, err));
     TRY(identity_setup_needed(cmd, &needed, err));
     return needed ? identity_setup_token(cmd, first->token, err) : OK;
 }
@@ -375,6 +377,7 @@ void server_stop(struct server *server)
     store_close(&server->write_store);
     blob_fs_free(server->blobs);
     zones_free(server->zones);
+    seal_key_wipe(&server->seal_key);
     lease_table_release(&server->domain.leases);
     mem_free(server->db_path);
     mem_free(server->blobs_dir);

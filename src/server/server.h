@@ -26,6 +26,7 @@ struct server_options {
     const char *blobs_dir; /* NULL: blobs below data_dir; servers of one database share it */
     const char *listen;
     const char *tls_cert_file, *tls_key_file;
+    const char *secret_key_file; /* NULL: secret.key in data_dir */
     struct domain_config config;
 };
 
@@ -57,6 +58,7 @@ struct server {
     struct http_server *http;
     struct blob_fs *blobs;
     struct zones *zones;
+    struct seal_key seal_key;
     int lock_fd;
     char *db_path; /* or the PostgreSQL database: may hold a password */
     char *blobs_dir, *spool_dir;

@@ -121,9 +121,12 @@ enum err_code store_project_retaining(struct store *store, struct arena *arena,
 
 enum err_code store_project_delete(struct store *store, project_id id, struct err *err)
 {
-    static const enum sql_id parts[] = {SQL_MEMBER_DELETE_ALL, SQL_PROJECT_METRIC_NAMES_DELETE,
-                                        SQL_PROJECT_ATTRIBUTE_KEYS_DELETE, SQL_PROJECT_BLOBS_DELETE,
-                                        SQL_TARGET_PROJECT_DELETE_ALL};
+    static const enum sql_id parts[] = {SQL_MEMBER_DELETE_ALL,
+                                        SQL_PROJECT_METRIC_NAMES_DELETE,
+                                        SQL_PROJECT_ATTRIBUTE_KEYS_DELETE,
+                                        SQL_PROJECT_BLOBS_DELETE,
+                                        SQL_TARGET_PROJECT_DELETE_ALL,
+                                        SQL_SECRET_DELETE_ALL};
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         TRY(db__run(store->db, parts[i], ARGS(ARG_I64("project_id", id.v)), NULL, err));

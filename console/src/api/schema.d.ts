@@ -893,6 +893,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the secrets of a project: names and when they were used, never what they are */
+        get: operations["secret_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/secrets/{secret}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set a secret; it cannot be read again
+         * @description Jobs of the project name it and get it. Setting it again replaces it for attempts that start later.
+         */
+        put: operations["secret_set"];
+        post?: never;
+        /** Delete a secret */
+        delete: operations["secret_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/share": {
         parameters: {
             query?: never;
@@ -1932,6 +1970,24 @@ export interface components {
             items: components["schemas"]["Share"][];
             next_cursor: string | null;
         };
+        SecretSet: {
+            value: string;
+        };
+        Secret: {
+            name: string;
+            made_at: components["schemas"]["Time"];
+            /** @description Such as user:ada */
+            made_by: string;
+            /**
+             * Format: date-time
+             * @description When a job got it last
+             */
+            used_at: string | null;
+        };
+        SecretPage: {
+            items: components["schemas"]["Secret"][];
+            next_cursor: string | null;
+        };
         BudgetSet: {
             /** @description A calendar month */
             gpu_hours?: number;
@@ -2205,6 +2261,8 @@ export interface components {
         target: string;
         /** @description Name of the team */
         team: string;
+        /** @description Name of the secret */
+        secret: string;
         /** @description Name of the queue */
         queue: string;
         /** @description SHA-256 in lower-case hexadecimal */
@@ -3977,6 +4035,98 @@ export interface operations {
             path: {
                 /** @description Name of the team */
                 team: components["parameters"]["team"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    secret_list: {
+        parameters: {
+            query?: {
+                /** @description The next_cursor of the page before */
+                cursor?: components["parameters"]["cursor"];
+                /** @description Items a page; 100 when absent */
+                limit?: components["parameters"]["limit"];
+            };
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SecretPage */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretPage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    secret_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+                /** @description Name of the secret */
+                secret: components["parameters"]["secret"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretSet"];
+            };
+        };
+        responses: {
+            /** @description Secret */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secret"];
+                };
+            };
+            /** @description Secret */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secret"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    secret_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+                /** @description Name of the secret */
+                secret: components["parameters"]["secret"];
             };
             cookie?: never;
         };

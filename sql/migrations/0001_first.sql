@@ -59,6 +59,9 @@ CREATE TABLE agent (
     cpus INTEGER NOT NULL,
     memory_bytes INTEGER NOT NULL,
     gpus INTEGER NOT NULL,
+    gpu_type TEXT NOT NULL,
+    gpu_memory_bytes INTEGER NOT NULL,
+    several INTEGER NOT NULL,
     created_ms INTEGER NOT NULL,
     seen_ms INTEGER,
     removed_ms INTEGER
@@ -207,20 +210,31 @@ CREATE TABLE job (
     run_id INTEGER NOT NULL REFERENCES run (id),
     owner_id INTEGER NOT NULL REFERENCES app_user (id),
     name TEXT NOT NULL,
+    service INTEGER NOT NULL,
     state TEXT NOT NULL,
     ended INTEGER NOT NULL,
     priority INTEGER NOT NULL,
     spec TEXT NOT NULL,
+    node_count INTEGER NOT NULL,
     cpus INTEGER NOT NULL,
     gpus INTEGER NOT NULL,
     memory_bytes INTEGER NOT NULL,
-    target_id INTEGER REFERENCES target (id),
+    shape TEXT NOT NULL,
     timeout_s INTEGER NOT NULL,
     grace_s INTEGER NOT NULL,
     retries INTEGER NOT NULL,
+    retry_failed INTEGER NOT NULL,
     attempt_count INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    withdrawals INTEGER NOT NULL,
     attempt_id INTEGER,
     attempt_public_id TEXT,
+    array_id INTEGER,
+    array_index INTEGER NOT NULL,
+    array_limit INTEGER NOT NULL,
+    step_from INTEGER NOT NULL,
+    ladder_at_ms INTEGER,
+    not_before_ms INTEGER,
     created_ms INTEGER NOT NULL,
     queued_ms INTEGER,
     started_ms INTEGER,
@@ -232,13 +246,24 @@ CREATE TABLE job (
     exit_signal INTEGER,
     oom INTEGER NOT NULL,
     cancel_asked INTEGER NOT NULL,
+    stop_for INTEGER NOT NULL,
+    ending INTEGER NOT NULL,
     final INTEGER NOT NULL,
     reason TEXT NOT NULL,
     event_count INTEGER NOT NULL,
     create_hash BLOB NOT NULL
 ) STRICT;
-CREATE INDEX job_by_rank ON job (ended, priority, id);
+CREATE INDEX job_open ON job (id) WHERE ended = 0;
 CREATE INDEX job_by_project ON job (project_id, id);
+CREATE INDEX job_by_array ON job (array_id, array_index) WHERE array_id IS NOT NULL;
+
+CREATE TABLE job_after (
+    job_id INTEGER NOT NULL REFERENCES job (id),
+    before_id INTEGER NOT NULL REFERENCES job (id),
+    any_end INTEGER NOT NULL,
+    PRIMARY KEY (job_id, before_id)
+) STRICT;
+CREATE INDEX job_after_by_before ON job_after (before_id);
 
 CREATE TABLE attempt (
     id INTEGER PRIMARY KEY,
@@ -247,13 +272,14 @@ CREATE TABLE attempt (
     run_id INTEGER NOT NULL REFERENCES run (id),
     number INTEGER NOT NULL,
     state TEXT NOT NULL,
-    agent_id INTEGER NOT NULL REFERENCES agent (id),
     target_id INTEGER NOT NULL REFERENCES target (id),
-    token_hash BLOB NOT NULL,
+    step INTEGER NOT NULL,
     offered_ms INTEGER NOT NULL,
     started_ms INTEGER,
     ended_ms INTEGER,
+    charged_ms INTEGER,
     run_time_ms INTEGER NOT NULL,
+    gpu_ms INTEGER NOT NULL,
     cost_micro INTEGER NOT NULL,
     price_hour_micro INTEGER NOT NULL,
     price_gpu_hour_micro INTEGER NOT NULL,
@@ -261,12 +287,35 @@ CREATE TABLE attempt (
     exit_signal INTEGER,
     oom INTEGER NOT NULL,
     final INTEGER NOT NULL,
+    ending INTEGER NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
+CREATE INDEX attempt_by_job ON attempt (job_id, number);
+CREATE INDEX attempt_open ON attempt (id) WHERE final = 0;
+
+CREATE TABLE placement (
+    id INTEGER PRIMARY KEY,
+    attempt_id INTEGER NOT NULL REFERENCES attempt (id),
+    first_rank INTEGER NOT NULL,
+    rank_count INTEGER NOT NULL,
+    agent_id INTEGER NOT NULL REFERENCES agent (id),
+    state TEXT NOT NULL,
+    token_hash BLOB NOT NULL,
+    started_ms INTEGER,
+    ended_ms INTEGER,
+    run_time_ms INTEGER NOT NULL,
+    exit_code INTEGER,
+    exit_signal INTEGER,
+    oom INTEGER NOT NULL,
+    final INTEGER NOT NULL,
+    verdict INTEGER NOT NULL,
+    ending INTEGER NOT NULL,
     reason TEXT NOT NULL,
     console_start INTEGER NOT NULL,
     console_bytes INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX attempt_by_job ON attempt (job_id, number);
-CREATE INDEX attempt_by_agent ON attempt (agent_id, final);
+CREATE UNIQUE INDEX placement_by_attempt ON placement (attempt_id, first_rank);
+CREATE INDEX placement_open ON placement (agent_id) WHERE final = 0;
 
 CREATE TABLE job_event (
     job_id INTEGER NOT NULL REFERENCES job (id),
@@ -289,6 +338,7 @@ CREATE TABLE access_key (
     user_id INTEGER REFERENCES app_user (id),
     agent_id INTEGER REFERENCES agent (id),
     attempt_id INTEGER REFERENCES attempt (id),
+    placement_id INTEGER REFERENCES placement (id),
     project_id INTEGER REFERENCES project (id),
     created_ms INTEGER NOT NULL,
     expires_ms INTEGER,

@@ -66,9 +66,9 @@ SELECT expires_ms FROM setup_token WHERE token_hash = :token_hash;
 DELETE FROM setup_token;
 
 -- name: key_insert
-INSERT INTO access_key (public_id, kind, hash, name, user_id, agent_id, attempt_id, project_id,
+INSERT INTO access_key (public_id, kind, hash, name, user_id, agent_id, attempt_id, placement_id, project_id,
     created_ms, expires_ms)
-VALUES (:public_id, :kind, :hash, :name, :user_id, :agent_id, :attempt_id, :project_id,
+VALUES (:public_id, :kind, :hash, :name, :user_id, :agent_id, :attempt_id, :placement_id, :project_id,
     :created_ms, :expires_ms)
 RETURNING id;
 
@@ -100,6 +100,10 @@ UPDATE access_key SET revoked_ms = :now_ms WHERE id = :id AND revoked_ms IS NULL
 
 -- name: key_revoke_by_attempt
 UPDATE access_key SET revoked_ms = :now_ms WHERE attempt_id = :attempt_id AND revoked_ms IS NULL;
+
+-- name: key_revoke_by_placement
+UPDATE access_key SET revoked_ms = :now_ms
+WHERE attempt_id = :attempt_id AND placement_id = :placement_id AND revoked_ms IS NULL;
 
 -- name: key_limit_by_attempt
 UPDATE access_key SET expires_ms = :expires_ms WHERE attempt_id = :attempt_id AND revoked_ms IS NULL;

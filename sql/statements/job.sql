@@ -2,13 +2,14 @@
 
 -- name: agent_insert
 INSERT INTO agent (public_id, name, target_id, boot, version, executor, slots, cpus, memory_bytes,
-    gpus, created_ms)
-VALUES (:public_id, :name, :target_id, '', '', '', 0, 0, 0, 0, :created_ms)
+    gpus, gpu_type, gpu_memory_bytes, several, created_ms)
+VALUES (:public_id, :name, :target_id, '', '', '', 0, 0, 0, 0, '', 0, 0, :created_ms)
 RETURNING id;
 
 -- columns: agent_columns
 a.id, a.public_id, a.name, a.target_id, t.name, a.boot, a.version, a.executor, a.slots,
-    a.cpus, a.memory_bytes, a.gpus, a.created_ms, a.seen_ms
+    a.cpus, a.memory_bytes, a.gpus, a.created_ms, a.seen_ms, a.gpu_type, a.gpu_memory_bytes,
+    a.several
 
 -- name: agent_by_public_id
 -- one row
@@ -27,79 +28,130 @@ SELECT {agent_columns}
 FROM agent a JOIN target t ON t.id = a.target_id
 WHERE a.id > :after_id AND a.removed_ms IS NULL ORDER BY a.id LIMIT :limit;
 
+-- name: agent_list_holding
+SELECT {agent_columns}
+FROM agent a JOIN target t ON t.id = a.target_id
+WHERE a.id IN (SELECT p.agent_id FROM placement p WHERE p.final = 0)
+ORDER BY a.id LIMIT :limit;
+
 -- name: agent_use
-SELECT a.agent_id, count(a.id), CAST(sum(j.cpus) AS INTEGER), CAST(sum(j.gpus) AS INTEGER),
-    CAST(sum(j.memory_bytes) AS INTEGER)
-FROM attempt a JOIN job j ON j.id = a.job_id
-WHERE a.ended_ms IS NULL GROUP BY a.agent_id ORDER BY a.agent_id LIMIT :limit;
+SELECT p.agent_id, count(p.id), CAST(sum(j.cpus * p.rank_count) AS INTEGER),
+    CAST(sum(j.gpus * p.rank_count) AS INTEGER), CAST(sum(j.memory_bytes * p.rank_count) AS INTEGER)
+FROM placement p JOIN attempt a ON a.id = p.attempt_id JOIN job j ON j.id = a.job_id
+WHERE p.final = 0 AND p.ended_ms IS NULL
+GROUP BY p.agent_id ORDER BY p.agent_id LIMIT :limit;
 
 -- name: agent_seen
 UPDATE agent SET boot = :boot, version = :version, executor = :executor, slots = :slots,
-    cpus = :cpus, memory_bytes = :memory_bytes, gpus = :gpus, seen_ms = :seen_ms
+    cpus = :cpus, memory_bytes = :memory_bytes, gpus = :gpus, gpu_type = :gpu_type,
+    gpu_memory_bytes = :gpu_memory_bytes, several = :several, seen_ms = :seen_ms
 WHERE id = :id;
 
 -- name: agent_remove
 UPDATE agent SET removed_ms = :now_ms, name = :freed_name WHERE id = :id;
 
 -- name: job_insert
-INSERT INTO job (public_id, project_id, run_id, owner_id, name, state, ended, priority, spec, cpus,
-    gpus, memory_bytes, target_id, timeout_s, grace_s, retries, attempt_count, created_ms, queued_ms,
-    run_time_ms, cost_micro, gpu_ms, oom, cancel_asked, final, reason, event_count, create_hash)
-VALUES (:public_id, :project_id, :run_id, :owner_id, :name, :state, 0, :priority, :spec, :cpus,
-    :gpus, :memory_bytes, :target_id, :timeout_s, :grace_s, :retries, 0, :created_ms, :queued_ms,
-    0, 0, 0, 0, 0, 0, '', 0, :create_hash)
+INSERT INTO job (public_id, project_id, run_id, owner_id, name, service, state, ended, queue_id, priority,
+    spec, node_count, cpus, gpus, memory_bytes, shape, timeout_s, grace_s, retries, retry_failed,
+    attempt_count, failures, withdrawals, array_id, array_index, array_limit, step_from, created_ms,
+    queued_ms, run_time_ms, cost_micro, gpu_ms, oom, cancel_asked, stop_for, ending, final, reason,
+    event_count, create_hash)
+VALUES (:public_id, :project_id, :run_id, :owner_id, :name, :service, :state, 0, :queue_id, :priority,
+    :spec, :node_count, :cpus, :gpus, :memory_bytes, :shape, :timeout_s, :grace_s, :retries,
+    :retry_failed, 0, 0, 0, :array_id, :array_index, :array_limit, 0, :created_ms,
+    :queued_ms, 0, 0, 0, 0, 0, 0, 0, 0, '', 0, :create_hash)
 RETURNING id;
 
 -- columns: job_columns
 j.id, j.public_id, j.project_id, p.name, j.run_id, r.public_id, j.owner_id, u.login, j.name,
-    j.state, j.priority, j.spec, j.cpus, j.gpus, j.memory_bytes, j.target_id, j.timeout_s, j.grace_s,
-    j.retries, j.attempt_count, j.attempt_id, j.attempt_public_id, j.created_ms, j.queued_ms,
-    j.started_ms, j.ended_ms, j.run_time_ms, j.cost_micro, j.gpu_ms, j.exit_code, j.exit_signal,
-    j.oom, j.cancel_asked, j.final, j.reason, j.event_count, j.create_hash
+    j.service, j.state, j.queue_id, q.name, j.priority, j.spec, j.node_count, j.cpus, j.gpus, j.memory_bytes, j.shape,
+    j.timeout_s, j.grace_s, j.retries, j.retry_failed, j.attempt_count, j.failures, j.withdrawals,
+    j.attempt_id, j.attempt_public_id, j.array_id, j.array_index, j.array_limit, j.step_from,
+    j.ladder_at_ms, j.not_before_ms, j.created_ms, j.queued_ms, j.started_ms, j.ended_ms,
+    j.run_time_ms, j.cost_micro, j.gpu_ms, j.exit_code, j.exit_signal, j.oom, j.cancel_asked,
+    j.stop_for, j.ending, j.final, j.reason, j.event_count, j.create_hash
 
 -- name: job_by_public_id
 -- one row
 SELECT {job_columns}
 FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
-JOIN app_user u ON u.id = j.owner_id
+JOIN app_user u ON u.id = j.owner_id JOIN queue q ON q.id = j.queue_id
 WHERE j.public_id = :public_id;
 
 -- name: job_by_id
 -- one row
 SELECT {job_columns}
 FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
-JOIN app_user u ON u.id = j.owner_id
+JOIN app_user u ON u.id = j.owner_id JOIN queue q ON q.id = j.queue_id
 WHERE j.id = :id;
 
 -- name: job_list
 SELECT {job_columns}
 FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
-JOIN app_user u ON u.id = j.owner_id
+JOIN app_user u ON u.id = j.owner_id JOIN queue q ON q.id = j.queue_id
 LEFT JOIN member m ON m.project_id = j.project_id AND m.user_id = :user_id
 WHERE (:everything = 1 OR m.role IS NOT NULL) AND (:project = '' OR p.name = :project)
     AND (:state = '' OR j.state = :state) AND (:open = 0 OR j.ended = 0)
     AND j.id < :before_id
 ORDER BY j.id DESC LIMIT :limit;
 
--- name: job_queue
-SELECT j.id, j.priority, j.queued_ms, j.cpus, j.gpus, j.memory_bytes, j.target_id
-FROM job j WHERE j.ended = 0 AND j.state = 'queued'
-ORDER BY j.priority DESC, j.queued_ms, j.id LIMIT :limit;
+-- What the scheduler goes by.
+-- columns: job_brief_columns
+j.id, j.public_id, j.project_id, j.service, j.state, j.priority, j.node_count, j.cpus, j.gpus,
+    j.memory_bytes, j.shape, j.timeout_s, j.queue_id, j.attempt_id, j.array_id, j.array_limit, j.step_from,
+    j.ladder_at_ms, j.not_before_ms, j.created_ms, j.queued_ms, j.event_count
+
+-- name: job_brief_list
+SELECT {job_brief_columns},
+    (SELECT count(f.before_id) FROM job_after f WHERE f.job_id = j.id) AS after_count
+FROM job j WHERE j.ended = 0 AND j.id > :after_id ORDER BY j.id LIMIT :limit;
+
+-- name: job_brief_by_public_id
+-- one row
+SELECT {job_brief_columns},
+    (SELECT count(f.before_id) FROM job_after f WHERE f.job_id = j.id) AS after_count
+FROM job j WHERE j.public_id = :public_id AND j.ended = 0;
 
 -- name: job_update
-UPDATE job SET state = :state, ended = :ended, attempt_count = :attempt_count,
-    attempt_id = :attempt_id, attempt_public_id = :attempt_public_id, queued_ms = :queued_ms,
+UPDATE job SET state = :state, ended = :ended, priority = :priority, attempt_count = :attempt_count,
+    failures = :failures, withdrawals = :withdrawals, attempt_id = :attempt_id,
+    attempt_public_id = :attempt_public_id, step_from = :step_from, ladder_at_ms = :ladder_at_ms,
+    not_before_ms = :not_before_ms, queued_ms = :queued_ms,
     started_ms = :started_ms, ended_ms = :ended_ms, run_time_ms = :run_time_ms,
     cost_micro = :cost_micro, gpu_ms = :gpu_ms, exit_code = :exit_code, exit_signal = :exit_signal,
-    oom = :oom, cancel_asked = :cancel_asked, final = :final, reason = :reason,
-    event_count = :event_count
+    oom = :oom, cancel_asked = :cancel_asked, stop_for = :stop_for, ending = :ending,
+    final = :final, reason = :reason, event_count = :event_count
 WHERE id = :id;
+
+-- name: job_after_insert
+INSERT INTO job_after (job_id, before_id, any_end) VALUES (:job_id, :before_id, :any_end)
+ON CONFLICT (job_id, before_id) DO UPDATE SET any_end = excluded.any_end;
+
+-- name: job_after_list
+SELECT a.before_id, b.public_id, b.state, a.any_end
+FROM job_after a JOIN job b ON b.id = a.before_id
+WHERE a.job_id = :job_id ORDER BY a.before_id LIMIT :limit;
+
+-- name: job_after_open
+SELECT a.job_id, a.before_id FROM job_after a
+JOIN job j ON j.id = a.job_id JOIN job b ON b.id = a.before_id
+WHERE j.ended = 0 AND b.ended = 0 AND a.job_id > :after_id ORDER BY a.job_id, a.before_id LIMIT :limit;
+
+-- name: job_after_waiting
+SELECT a.job_id, a.any_end FROM job_after a JOIN job j ON j.id = a.job_id
+WHERE a.before_id = :before_id AND j.ended = 0 ORDER BY a.job_id LIMIT :limit;
+
+-- name: job_delete_after
+DELETE FROM job_after WHERE job_id = :job_id OR before_id = :job_id;
 
 -- name: job_delete_events
 DELETE FROM job_event WHERE job_id = :job_id;
 
 -- name: job_delete_keys
 DELETE FROM access_key WHERE attempt_id IN (SELECT a.id FROM attempt a WHERE a.job_id = :job_id);
+
+-- name: job_delete_placements
+DELETE FROM placement WHERE attempt_id IN (SELECT a.id FROM attempt a WHERE a.job_id = :job_id);
 
 -- name: job_delete_attempts
 DELETE FROM attempt WHERE job_id = :job_id;
@@ -116,49 +168,99 @@ SELECT seq, at_ms, kind, state, attempt_public_id, actor, detail FROM job_event
 WHERE job_id = :job_id AND seq > :after_seq ORDER BY seq LIMIT :limit;
 
 -- name: attempt_insert
-INSERT INTO attempt (public_id, job_id, run_id, number, state, agent_id, target_id, token_hash,
-    offered_ms, run_time_ms, cost_micro, price_hour_micro, price_gpu_hour_micro, oom, final, reason,
-    console_start, console_bytes)
-VALUES (:public_id, :job_id, :run_id, :number, :state, :agent_id, :target_id, :token_hash,
-    :offered_ms, 0, 0, :price_hour_micro, :price_gpu_hour_micro, 0, 0, '', :console_start, 0)
+INSERT INTO attempt (public_id, job_id, run_id, number, state, target_id, step, offered_ms,
+    run_time_ms, gpu_ms, cost_micro, price_hour_micro, price_gpu_hour_micro, oom, final, ending,
+    reason)
+VALUES (:public_id, :job_id, :run_id, :number, :state, :target_id, :step, :offered_ms,
+    0, 0, 0, :price_hour_micro, :price_gpu_hour_micro, 0, 0, 0, '')
 RETURNING id;
 
 -- columns: attempt_columns
-a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.agent_id, g.name,
-    a.target_id, t.name, a.token_hash, a.offered_ms, a.started_ms, a.ended_ms, a.run_time_ms,
-    a.cost_micro, a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom,
-    a.final, a.reason, a.console_start, a.console_bytes
+a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.target_id, t.name, a.step,
+    a.offered_ms, a.started_ms, a.ended_ms, a.charged_ms, a.run_time_ms, a.gpu_ms, a.cost_micro,
+    a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom, a.final,
+    a.ending, a.reason
 
 -- name: attempt_by_public_id
 -- one row
 SELECT {attempt_columns}
-FROM attempt a JOIN job j ON j.id = a.job_id JOIN agent g ON g.id = a.agent_id
-JOIN target t ON t.id = a.target_id
+FROM attempt a JOIN job j ON j.id = a.job_id JOIN target t ON t.id = a.target_id
 WHERE a.public_id = :public_id;
 
 -- name: attempt_by_id
 -- one row
 SELECT {attempt_columns}
-FROM attempt a JOIN job j ON j.id = a.job_id JOIN agent g ON g.id = a.agent_id
-JOIN target t ON t.id = a.target_id
+FROM attempt a JOIN job j ON j.id = a.job_id JOIN target t ON t.id = a.target_id
 WHERE a.id = :id;
 
 -- name: attempt_list_by_job
 SELECT {attempt_columns}
-FROM attempt a JOIN job j ON j.id = a.job_id JOIN agent g ON g.id = a.agent_id
-JOIN target t ON t.id = a.target_id
+FROM attempt a JOIN job j ON j.id = a.job_id JOIN target t ON t.id = a.target_id
 WHERE a.job_id = :job_id ORDER BY a.number LIMIT :limit;
+
+-- name: attempt_list_overdue
+SELECT {attempt_columns}
+FROM attempt a JOIN job j ON j.id = a.job_id JOIN target t ON t.id = a.target_id
+WHERE a.final = 0 AND a.id > :after_id AND (a.ended_ms < :ended_before_ms
+    OR (a.state = 'offered' AND a.offered_ms < :offered_before_ms))
+ORDER BY a.id LIMIT :limit;
 
 -- name: attempt_list_open
 SELECT {attempt_columns}
-FROM attempt a JOIN job j ON j.id = a.job_id JOIN agent g ON g.id = a.agent_id
-JOIN target t ON t.id = a.target_id
-WHERE a.final = 0 AND (:agent_id = 0 OR a.agent_id = :agent_id) AND a.id > :after_id
+FROM attempt a JOIN job j ON j.id = a.job_id JOIN target t ON t.id = a.target_id
+WHERE a.final = 0 AND a.id > :after_id ORDER BY a.id LIMIT :limit;
+
+-- Running attempts whose last charge is a while ago, with the time up to when all their agents
+-- were heard.
+-- name: attempt_list_to_charge
+SELECT a.id, j.project_id, j.node_count, j.gpus, a.charged_ms, a.price_hour_micro,
+    a.price_gpu_hour_micro,
+    (SELECT min(g.seen_ms) FROM placement p JOIN agent g ON g.id = p.agent_id
+     WHERE p.attempt_id = a.id AND p.ended_ms IS NULL) AS heard_ms
+FROM attempt a JOIN job j ON j.id = a.job_id
+WHERE a.final = 0 AND a.ended_ms IS NULL AND a.charged_ms < :before_ms AND a.id > :after_id
 ORDER BY a.id LIMIT :limit;
 
+-- name: attempt_charged
+UPDATE attempt SET charged_ms = :charged_ms WHERE id = :id;
+
 -- name: attempt_update
-UPDATE attempt SET state = :state, token_hash = :token_hash, started_ms = :started_ms,
-    ended_ms = :ended_ms, run_time_ms = :run_time_ms, cost_micro = :cost_micro,
-    exit_code = :exit_code, exit_signal = :exit_signal, oom = :oom, final = :final, reason = :reason,
-    console_bytes = :console_bytes
+UPDATE attempt SET state = :state, started_ms = :started_ms, ended_ms = :ended_ms,
+    charged_ms = :charged_ms, run_time_ms = :run_time_ms, gpu_ms = :gpu_ms,
+    cost_micro = :cost_micro, exit_code = :exit_code, exit_signal = :exit_signal, oom = :oom,
+    final = :final, ending = :ending, reason = :reason
+WHERE id = :id;
+
+-- name: placement_insert
+INSERT INTO placement (attempt_id, first_rank, rank_count, agent_id, state, token_hash, run_time_ms,
+    oom, final, verdict, ending, reason, console_start, console_bytes)
+VALUES (:attempt_id, :first_rank, :rank_count, :agent_id, :state, :token_hash, 0,
+    0, 0, 0, 0, '', :console_start, 0)
+RETURNING id;
+
+-- columns: placement_columns
+p.id, p.attempt_id, p.first_rank, p.rank_count, p.agent_id, g.name, g.public_id, p.state,
+    p.token_hash, p.started_ms, p.ended_ms, p.run_time_ms, p.exit_code, p.exit_signal, p.oom,
+    p.final, p.verdict, p.ending, p.reason, p.console_start, p.console_bytes
+
+-- name: placement_list_by_attempt
+SELECT {placement_columns}
+FROM placement p JOIN agent g ON g.id = p.agent_id
+WHERE p.attempt_id = :attempt_id ORDER BY p.first_rank LIMIT :limit;
+
+-- name: placement_list_by_agent
+SELECT {placement_columns}
+FROM placement p JOIN agent g ON g.id = p.agent_id
+WHERE p.agent_id = :agent_id AND p.final = 0 ORDER BY p.id LIMIT :limit;
+
+-- name: placement_held
+SELECT p.id, p.attempt_id, p.first_rank, p.rank_count, p.agent_id, p.state
+FROM placement p WHERE p.attempt_id = :attempt_id AND p.ended_ms IS NULL
+ORDER BY p.first_rank LIMIT :limit;
+
+-- name: placement_update
+UPDATE placement SET state = :state, token_hash = :token_hash, started_ms = :started_ms,
+    ended_ms = :ended_ms, run_time_ms = :run_time_ms, exit_code = :exit_code,
+    exit_signal = :exit_signal, oom = :oom, final = :final, verdict = :verdict, ending = :ending,
+    reason = :reason, console_bytes = :console_bytes
 WHERE id = :id;

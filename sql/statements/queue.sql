@@ -15,13 +15,11 @@ WHERE id = :id;
 
 -- name: queue_by_name
 -- one row
-SELECT {queue_columns},
-    (SELECT count(j.id) FROM job j WHERE j.queue_id = q.id AND j.ended = 0) AS open_jobs
+SELECT {queue_columns}
 FROM queue q WHERE q.name = :name AND q.removed_ms IS NULL;
 
 -- name: queue_list
-SELECT {queue_columns},
-    (SELECT count(j.id) FROM job j WHERE j.queue_id = q.id AND j.ended = 0) AS open_jobs
+SELECT {queue_columns}
 FROM queue q
 WHERE q.name > :after_name AND q.removed_ms IS NULL ORDER BY q.name LIMIT :limit;
 
@@ -36,3 +34,7 @@ INSERT INTO queue_target (queue_id, target_id) VALUES (:queue_id, :target_id);
 
 -- name: queue_target_delete
 DELETE FROM queue_target WHERE queue_id = :queue_id;
+
+-- name: queue_open_jobs
+SELECT j.queue_id, count(j.id) FROM job j WHERE j.ended = 0
+GROUP BY j.queue_id ORDER BY j.queue_id LIMIT :limit;

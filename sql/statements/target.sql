@@ -45,7 +45,9 @@ SELECT (SELECT count(a.id) FROM agent a WHERE a.target_id = :id AND a.removed_ms
 
 -- name: target_open_jobs
 -- one row
-SELECT count(id) FROM job WHERE target_id = :id AND ended = 0;
+SELECT count(j.id) FROM job j
+WHERE j.ended = 0 AND (j.shape LIKE :step OR j.id IN
+    (SELECT a.job_id FROM attempt a WHERE a.final = 0 AND a.target_id = :id));
 
 -- name: target_remove
 UPDATE target SET removed_ms = :now_ms, name = :freed_name WHERE id = :id;

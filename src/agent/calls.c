@@ -62,22 +62,23 @@ static enum err_code not_readable(const char *what, struct err *err)
 
 /* Sends a call whose answer is the attempt's state. */
 static enum call_outcome attempt_tell(const struct attempt_calls *calls, const char *what,
-                                      struct http_client_request *request, struct err *err)
+                                      struct http_client_request *request,
+                                      enum attempt_state *ret_state, struct err *err)
 {
     CLEANUP(http_client_answer_release) struct http_client_answer answer = {0};
-    enum attempt_state state;
     enum err_code code = attempt_send(calls, what, request, &answer, err);
 
-    if (code == OK && wire_accepted_decode(buf_str(&answer.body), &state, err) != OK)
+    if (code == OK && wire_accepted_decode(buf_str(&answer.body), ret_state, err) != OK)
         code = not_readable(what, err);
     return outcome_of(code);
 }
 
-enum call_outcome call_accept(const struct attempt_calls *calls, struct err *err)
+enum call_outcome call_accept(const struct attempt_calls *calls, enum attempt_state *ret_state,
+                              struct err *err)
 {
     struct http_client_request request = {.method = "POST"};
 
-    return attempt_tell(calls, "accept", &request, err);
+    return attempt_tell(calls, "accept", &request, ret_state, err);
 }
 
 enum call_outcome call_status(const struct attempt_calls *calls, const struct wire_status *status,
@@ -85,13 +86,14 @@ enum call_outcome call_status(const struct attempt_calls *calls, const struct wi
 {
     CLEANUP(buf_release) struct buf body = {0};
     struct http_client_request request = {.method = "POST"};
+    enum attempt_state state;
     struct json_writer w;
 
     buf_init(&body, STATUS_BYTES_MAX);
     json_writer_init(&w, &body);
     wire_status_encode(status, &w);
     request.body = buf_str(&body);
-    return attempt_tell(calls, "status", &request, err);
+    return attempt_tell(calls, "status", &request, &state, err);
 }
 
 enum call_outcome call_console(const struct attempt_calls *calls, struct str text, int64_t *offset,

@@ -20,7 +20,9 @@ struct attempt_calls {
     void *ctx;
 };
 
-enum call_outcome call_accept(const struct attempt_calls *calls, struct err *err);
+/* *ret_state is ATTEMPT_OFFERED while others that take part have not accepted: call again. */
+enum call_outcome call_accept(const struct attempt_calls *calls, enum attempt_state *ret_state,
+                              struct err *err);
 enum call_outcome call_status(const struct attempt_calls *calls, const struct wire_status *status,
                               struct err *err);
 /* Appends console text at *offset and moves *offset to where the server now is, also when it knows

@@ -25,6 +25,7 @@
 #define STARTING_MS     10
 #define BACKOFF_MS_MIN  500
 #define BACKOFF_MS_MAX  15000
+#define OTHERS_MS       500 /* between looks whether the other agents of an attempt have accepted */
 #define ACCEPT_MS_MAX   60000
 #define RECORD_MS_MAX   300000 /* then the record is closed as it is */
 #define UPLOAD_SLICE_MS 200
@@ -102,17 +103,25 @@ static struct wire_status status_of(enum wire_attempt_state state, time_ms at)
         .state = state, .at = at, .exit_code = -1, .run_time_ms = -1, .console_bytes = -1};
 }
 
-/* Accepts the offer; true when the attempt is ours. */
+/* Accepts the offer; true when the attempt is ours, and all others who take part in it have
+ * accepted too. */
 static bool accept_offer(struct work *work)
 {
     int64_t give_up_at = clock_mono_ms() + ACCEPT_MS_MAX;
 
     while (!agent_stops(work) && !atomic_load(&work->fenced)) {
         struct err err = {0};
-        enum call_outcome outcome = call_accept(&work->calls, &err);
+        enum attempt_state state = ATTEMPT_CLAIMED;
+        enum call_outcome outcome = call_accept(&work->calls, &state, &err);
 
-        if (settle(work, outcome, "accept", &err))
+        if (settle(work, outcome, "accept", &err) &&
+            (outcome != CALL_DONE || state != ATTEMPT_OFFERED))
             return outcome == CALL_DONE;
+        if (outcome == CALL_DONE) { /* the server fences the attempt if the others never come */
+            give_up_at = clock_mono_ms() + ACCEPT_MS_MAX;
+            work_wait(work, OTHERS_MS);
+            continue;
+        }
         if (clock_mono_ms() > give_up_at)
             return false;
         work_wait(work, MAX(work->backoff_ms, 1));
@@ -232,6 +241,7 @@ static struct wire_status ended_status(const struct executor_look *look)
     status.oom = look->oom;
     status.failed_to_start = look->failed_to_start;
     status.timed_out = look->timed_out;
+    status.stopped = look->was_stopped;
     status.reason = str_from(look->reason);
     status.run_time_ms = look->run_time_ms;
     status.console_bytes = look->console_bytes;

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "crypto/seal.h"
 #include "model/job.h"
+#include "model/wait.h"
 #include "ports/blob.h"
 #include "ports/random.h"
 #include "ports/zones.h"
@@ -22,6 +23,7 @@ struct domain_config {
     int64_t lost_after_ms;   /* then its attempts are lost and start again elsewhere */
     int64_t final_within_ms; /* an ended attempt's record is closed after this */
     int64_t run_silent_ms;   /* a run without a job is crashed after this */
+    int64_t min_run_ms;      /* an attempt is not ended for another job before it ran so long */
     int64_t offer_ms;        /* an offer that nobody takes goes back to the queue */
 };
 
@@ -34,8 +36,15 @@ struct lease_table {
     int64_t started_mono_ms; /* before it was heard, an agent counts as heard then: a full term */
 };
 
+/* What the scheduler said of waiting jobs in its last pass; false: nothing. thread: any */
+struct waits_port {
+    bool (*find)(void *ctx, job_id job, struct wait *ret_wait);
+    void *ctx;
+};
+
 struct domain {
     struct domain_config config;
+    struct waits_port waits;
     struct random_port random;
     struct zones_port zones;
     struct blob_port blobs;
@@ -91,7 +100,7 @@ struct cmd {
     const char *operation; /* for audit rows */
     struct str request_id;
     struct notice *notices; /* newest first; sent after the commit */
-    bool wake_scheduler;    /* something changed that may let a job start */
+    bool wake_scheduler;    /* agents, targets, queues or shares changed: it reads them again */
     writer_id appended;     /* this log has bytes to apply */
     run_id appended_run;
 };

@@ -101,6 +101,9 @@ static enum err_code offer_of(struct http_call *call, const struct job_offer *fr
         .project = job->project_name,
         .name = job->name,
         .number = from->attempt.number,
+        .rank = from->placement.rank,
+        .rank_count = from->placement.rank_count,
+        .node_count = job->node_count,
         .cpus = job->need.cpus,
         .memory_bytes = job->need.memory_bytes,
         .gpus = job->need.gpus,
@@ -147,6 +150,9 @@ static struct agent agent_of(const struct http_call *call, const struct wire_pol
         .cpus = poll->cpus,
         .memory_bytes = poll->memory_bytes,
         .gpus = poll->gpus,
+        .gpu_type = poll->gpu_type,
+        .gpu_memory_bytes = poll->gpu_memory_bytes,
+        .several = poll->several,
     };
 }
 
@@ -225,14 +231,13 @@ enum err_code http_attempt_console(struct http_call *call, struct err *err)
 enum err_code http_attempt_code(struct http_call *call, struct err *err)
 {
     struct wire_attempt ref;
-    struct attempt attempt;
     struct job job;
     struct str code;
     int64_t bytes;
     int fd;
 
     TRY(take_ref(call, &ref, err));
-    TRY(jobs_attempt_require(&call->cmd, &ref, &attempt, &job, err));
+    TRY(jobs_attempt_require(&call->cmd, &ref, &job, err));
     code = jobs_spec_member(&call->cmd, &job, "code");
     if (code.len != 66) /* 64 digits in quotes */
         return err_set(err, ERR_NOT_FOUND, "job %s has no code", job.public_id.text);

@@ -1,5 +1,6 @@
 /* Jobs for people: submit, list, show, cancel. */
 #include "domain/jobs/jobs.h"
+#include "domain/jobs/jobs_wait.h"
 #include "gen/http_routes.h"
 #include "http/http_render.h"
 #include "http/http_take.h"
@@ -10,34 +11,31 @@
 
 #define GIT_TEXT_BYTES_MAX 4096
 
-static const struct first_wait *wait_of(const struct first_wait *waits, size_t count, job_id id)
-{
-    for (size_t i = 0; i < count; i++)
-        if (waits[i].job.v == id.v)
-            return &waits[i];
-    return NULL;
-}
-
 static enum err_code render_one(struct http_call *call, const struct job *job, struct err *err)
 {
-    struct attempt *attempts;
-    struct first_wait *waits = NULL;
-    size_t attempt_count = 0, wait_count = 0;
+    struct http_job_parts parts = {0};
+    struct http_attempt_parts *attempts;
+    struct attempt *list;
 
-    TRY(jobs_attempts(&call->cmd, job->id, &attempts, &attempt_count, err));
-    if (job->state == JOB_QUEUED)
-        TRY(jobs_waits(&call->cmd, &waits, &wait_count, err));
-    http_render_job(&call->json, job, wait_of(waits, wait_count, job->id), attempts, attempt_count);
+    TRY(jobs_attempts(&call->cmd, job->id, &list, &parts.attempt_count, err));
+    attempts = arena_array(&call->arena, parts.attempt_count, sizeof *attempts);
+    for (size_t i = 0; i < parts.attempt_count; i++) {
+        attempts[i].attempt = &list[i];
+        TRY(jobs_placements(&call->cmd, list[i].id, &attempts[i].placements,
+                            &attempts[i].placement_count, err));
+    }
+    parts.attempts = attempts;
+    TRY(jobs_wait(&call->cmd, job, &parts.waits, &parts.wait, err));
+    http_render_job(call, job, &parts);
     return OK;
 }
 
 enum err_code http_job_list(struct http_call *call, struct err *err)
 {
     struct job_filter filter = {.state = JOB_STATE_COUNT, .limit = http_call_limit(call)};
-    struct first_wait *waits;
     struct job *jobs;
     struct str state;
-    size_t count = 0, wait_count = 0;
+    size_t count = 0;
 
     TRY(http_call_cursor_i64(call, &filter.before_id, err));
     (void)http_call_query(call, "project", &filter.project);
@@ -45,15 +43,9 @@ enum err_code http_job_list(struct http_call *call, struct err *err)
         filter.state = job_state_from_name(state);
     filter.open = http_call_query_bool(call, "open");
     TRY(jobs_list(&call->cmd, &filter, &jobs, &count, err));
-    TRY(jobs_waits(&call->cmd, &waits, &wait_count, err));
     http_call_page_begin(call);
-    for (size_t i = 0; i < count; i++) {
-        struct attempt *attempts;
-        size_t attempt_count = 0;
-        TRY(jobs_attempts(&call->cmd, jobs[i].id, &attempts, &attempt_count, err));
-        http_render_job(&call->json, &jobs[i], wait_of(waits, wait_count, jobs[i].id), attempts,
-                        attempt_count);
-    }
+    for (size_t i = 0; i < count; i++)
+        TRY(render_one(call, &jobs[i], err));
     http_call_page_end(call, count == (size_t)filter.limit
                                  ? http_call_number_cursor(call, jobs[count - 1].id.v)
                                  : NULL);
@@ -176,9 +168,9 @@ static enum err_code take_spec(struct http_call *call, json_t *object, struct jo
     json_t *command = NULL, *config = NULL, *env = NULL, *git = NULL;
     struct json_reader r;
 
-    s->timeout_s = JOB_TIMEOUT_S_DEFAULT;
     s->grace_s = JOB_GRACE_S_DEFAULT;
     s->retries = JOB_RETRIES_DEFAULT;
+    s->node_count = 1;
     json_reader_init_strict(&r, object, "spec.", err);
     json_take_array_opt(&r, "command", WIRE_ARGS_MAX, &command);
     json_take_text_opt(&r, "code", 64, &s->code);
@@ -192,6 +184,8 @@ static enum err_code take_spec(struct http_call *call, json_t *object, struct jo
     json_take_i64_opt(&r, "timeout_s", 1, 31536000, &s->timeout_s);
     json_take_i64_opt(&r, "grace_s", 0, 3600, &s->grace_s);
     json_take_i64_opt(&r, "retries", 0, 100, &s->retries);
+    json_take_bool_opt(&r, "retry_failed", &s->retry_failed);
+    json_take_i64_opt(&r, "nodes", 1, JOB_NODES_MAX, &s->node_count);
     check_command(&r, command);
     if (env)
         check_env(&r, env);
@@ -220,6 +214,7 @@ enum err_code http_job_create(struct http_call *call, struct err *err)
     json_reader_init_strict(&r, call->body, "", err);
     json_take_text(&r, "run", ID_LEN, &run);
     json_take_text_opt(&r, "name", NAME_BYTES_MAX, &spec.name);
+    json_take_text_opt(&r, "queue", PROJECT_NAME_BYTES_MAX, &spec.queue);
     json_take_i64_opt(&r, "priority", -1000, 1000, &spec.priority);
     json_take_bool_opt(&r, "held", &spec.held);
     http_take_tags(&r, &call->arena, &spec.tags);

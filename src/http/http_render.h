@@ -2,6 +2,7 @@
 #pragma once
 
 #include "domain/jobs/jobs.h"
+#include "domain/jobs/jobs_wait.h"
 #include "domain/metrics/metrics.h"
 #include "domain/runs/runs.h"
 #include "http/http_call.h"
@@ -38,7 +39,20 @@ void http_render_run(struct json_writer *w, const struct run *run, const struct 
 void http_render_metric(struct json_writer *w, const struct metric_facts *facts,
                         const struct definitions *defined);
 /* `wait` may be NULL; `attempts` may be empty (in lists). */
-void http_render_job(struct json_writer *w, const struct job *job, const struct first_wait *wait,
-                     const struct attempt *attempts, size_t attempt_count);
+struct http_attempt_parts {
+    const struct attempt *attempt;
+    struct placement *placements;
+    size_t placement_count;
+};
+struct http_job_parts {
+    bool waits;
+    struct job_wait wait;
+    const struct http_attempt_parts *attempts;
+    size_t attempt_count;
+};
+void http_render_job(struct http_call *call, const struct job *job,
+                     const struct http_job_parts *parts);
+/* The member "waiting". */
+void http_render_wait(struct http_call *call, const struct job_wait *wait);
 void http_render_job_event(struct json_writer *w, const struct job_event_row *event);
 void http_render_agent(struct json_writer *w, const struct agent *agent, const char *state);

@@ -47,10 +47,11 @@ struct access_key {
     enum principal_kind kind;
     uint8_t hash[HASH_BYTES];
     struct str name;
-    user_id user;       /* of user and service keys */
-    agent_id agent;     /* of agent keys */
-    attempt_id attempt; /* of job keys */
-    project_id project; /* of job keys */
+    user_id user;           /* of user and service keys */
+    agent_id agent;         /* of agent keys */
+    attempt_id attempt;     /* of job keys */
+    placement_id placement; /* of job keys; only written */
+    project_id project;     /* of job keys */
     time_ms created;
     time_ms expires;  /* TIME_NONE: never */
     time_ms revoked;  /* TIME_NONE: not */

@@ -1,6 +1,7 @@
-/* Jobs, attempts and agents. thread: any */
+/* Jobs, their attempts and placements, and agents. thread: any */
 #pragma once
 
+#include "model/ending.h"
 #include "model/run.h"
 #include "model/target.h"
 
@@ -54,12 +55,16 @@ enum attempt_state attempt_state_from_name(struct str name);
 #define JOB_EVENTS(X)                                                                              \
     X(JOB_EVENT_SUBMITTED, "submitted")                                                            \
     X(JOB_EVENT_RELEASED, "released")                                                              \
+    X(JOB_EVENT_HELD, "held")                                                                      \
+    X(JOB_EVENT_CHANGED, "changed")                                                                \
     X(JOB_EVENT_OFFERED, "offered")                                                                \
     X(JOB_EVENT_WITHDRAWN, "withdrawn")                                                            \
     X(JOB_EVENT_ACCEPTED, "accepted")                                                              \
     X(JOB_EVENT_STARTING, "starting")                                                              \
     X(JOB_EVENT_RUNNING, "running")                                                                \
     X(JOB_EVENT_CANCEL, "cancel_asked")                                                            \
+    X(JOB_EVENT_EVICT, "evict_asked")                                                              \
+    X(JOB_EVENT_RANK, "rank")                                                                      \
     X(JOB_EVENT_ENDED, "ended")                                                                    \
     X(JOB_EVENT_LOST, "lost")                                                                      \
     X(JOB_EVENT_FINAL, "record_complete")
@@ -73,9 +78,15 @@ enum job_event_kind {
 const char *job_event_kind_name(enum job_event_kind kind);
 enum job_event_kind job_event_kind_from_name(struct str name); /* JOB_EVENT_COUNT when unknown */
 
+/* On each node. */
 struct job_need {
     int64_t cpus, gpus, memory_bytes;
 };
+
+#define JOB_NODES_MAX      1024
+#define GPU_TYPE_BYTES_MAX 63
+
+enum job_kind { JOB_BATCH, JOB_SERVICE }; /* a service has no end of its own */
 
 struct job {
     job_id id;
@@ -86,24 +97,41 @@ struct job {
     struct id run_public_id;
     user_id owner;
     struct str owner_login, name;
+    enum job_kind kind;
     enum job_state state;
+    queue_id queue;
+    struct str queue_name;
     int64_t priority;
     struct str spec; /* JSON, as validated */
+    int64_t node_count;
     struct job_need need;
-    target_id target; /* 0: any */
+    struct str shape; /* JSON of what else the scheduler goes by: domain/jobs/jobs_shape.h */
     int64_t timeout_s, grace_s;
-    int64_t retries, attempt_count;
-    attempt_id attempt; /* the current one, 0: none */
+    int64_t retries; /* new attempts after lost ones, and after failed ones if retry_failed */
+    bool retry_failed;
+    int64_t attempt_count;
+    int64_t failures;    /* attempts that count against the retries */
+    int64_t withdrawals; /* offers in a row that nobody took */
+    attempt_id attempt;  /* the current one, 0: none */
     struct id attempt_public_id;
+    job_id array;                     /* the first element's, 0: not of an array */
+    int64_t array_index, array_limit; /* at once; 0: no limit */
+    int64_t step_from;                /* steps of the target list before it are passed */
+    time_ms ladder_at;  /* from when the steps count; TIME_NONE: since it was queued */
+    time_ms not_before; /* after a failed start; TIME_NONE */
     time_ms created, queued, started, ended; /* TIME_NONE */
     int64_t run_time_ms, cost_micro, gpu_ms;
     int exit_code, exit_signal; /* EXIT_NONE */
     bool oom, cancel_asked, final;
+    enum ending stop_for; /* why its attempt is being ended, ENDING_NONE: it is not */
+    enum ending ending;
     struct str reason;
     int64_t event_count; /* seq of the newest event */
+    int64_t after_count; /* jobs it comes after; only where the scheduler reads it */
     uint8_t create_hash[HASH_BYTES];
 };
 
+/* One try to run a job, on one target: a placement on each agent that takes part. */
 struct attempt {
     attempt_id id;
     struct id public_id;
@@ -112,16 +140,36 @@ struct attempt {
     run_id run;
     int64_t number;
     enum attempt_state state;
-    agent_id agent;
-    struct str agent_name;
     target_id target;
     struct str target_name;
-    uint8_t token_hash[HASH_BYTES];
+    int64_t step;                    /* of the target list */
     time_ms offered, started, ended; /* TIME_NONE */
-    int64_t run_time_ms, cost_micro;
+    time_ms charged;                 /* up to when it was charged to its project; TIME_NONE */
+    int64_t run_time_ms, gpu_ms, cost_micro;
     int64_t price_hour_micro, price_gpu_hour_micro; /* as offered */
     int exit_code, exit_signal;
     bool oom, final;
+    enum ending ending;
+    struct str reason;
+};
+
+/* The ranks of an attempt that one agent runs. What an agent says, it says of its placement, which
+ * is known by its token. */
+struct placement {
+    placement_id id;
+    attempt_id attempt;
+    int64_t rank, rank_count; /* from rank on */
+    agent_id agent;
+    struct str agent_name;
+    struct id agent_public_id;
+    enum attempt_state state;
+    uint8_t token_hash[HASH_BYTES];
+    time_ms started, ended; /* TIME_NONE */
+    int64_t run_time_ms;
+    int exit_code, exit_signal;
+    bool oom, final;
+    bool verdict; /* its end is the attempt's */
+    enum ending ending;
     struct str reason;
     int64_t console_start; /* where it begins in the run's console text */
     int64_t console_bytes;
@@ -134,10 +182,18 @@ struct job_event {
     enum job_state state; /* after it */
     struct id attempt;    /* text[0] == 0: none */
     struct str actor;
-    /* of JOB_EVENT_ENDED */
+    /* of JOB_EVENT_ENDED, LOST and of a rank's end */
     int exit_code, exit_signal;
     bool oom, failed_to_start, timed_out;
+    bool stopped; /* it ended because it was told to */
     int64_t run_time_ms, gpu_ms, cost_micro;
+    int64_t node_ms;    /* run time summed over nodes, from which the others follow */
+    enum ending ending; /* of LOST, WITHDRAWN, CANCEL, EVICT; of ENDED it follows from the rest */
+    int64_t rank;       /* of JOB_EVENT_RANK */
+    enum attempt_state rank_state;
+    int64_t next_step; /* of LOST: go on with this step of the target list; 0: stay */
+    /* of JOB_EVENT_CHANGED and SUBMITTED */
+    int64_t priority;
     struct str reason;
 };
 
@@ -148,6 +204,9 @@ struct agent {
     target_id target;
     struct str target_name, boot, version, executor;
     int64_t slots, cpus, memory_bytes, gpus;
+    struct str gpu_type; /* "A100"; len 0: none, or not known */
+    int64_t gpu_memory_bytes;
+    bool several;    /* ranks of one job may share it: it stands for more than one machine */
     int64_t running; /* attempts it holds */
     int64_t cpus_used, gpus_used, memory_used;
     time_ms created, seen; /* seen: TIME_NONE before its first call */

@@ -14,6 +14,7 @@
     X(WAIT_AFTER, "after")                 /* jobs it comes after: open ones, -, job */            \
     X(WAIT_ARRAY, "array_limit")           /* elements at once: -, limit */                        \
     X(WAIT_BACKOFF, "backoff")             /* a failed start is tried again later */               \
+    X(WAIT_RECORD, "last_record")          /* its last attempt still sends its log */              \
     X(WAIT_OFFERED, "offered")             /* agents have it: placements, accepted */              \
     X(WAIT_QUEUE_HELD, "queue_held")       /* the queue starts nothing: queue */                   \
     X(WAIT_QUEUE_DRAINED, "queue_drained") /* nor takes anything more: queue */                    \

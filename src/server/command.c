@@ -5,12 +5,14 @@
  * one that fails for another reason stops the process, because only a restart can say what is on
  * disk. Parked polls wait here until they are poked or their time is up.
  *
- * Of several servers on one database one leads. It alone sweeps and schedules, and each time checks
- * in the transaction of what it decides that its number is still the leader's. */
+ * Of several servers on one database one leads. Its commands alone sweep and carry out what the
+ * scheduler decides, and each time check
+ * in their transaction that its number is still the leader's. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "domain/identity/identity.h"
 #include "domain/jobs/jobs.h"
+#include "domain/jobs/jobs_charge.h"
 #include "domain/jobs/jobs_retain.h"
 #include "domain/targets/targets.h"
 #include "gen/http_routes.h"
@@ -19,11 +21,10 @@
 #include "store/store_run.h"
 #include "sys/clock.h"
 
-#define TICK_MS          1000
-#define RETAIN_MS        3600000
-#define SCHEDULE_MS      5000
-#define SCHEDULE_SOON_MS 50
-#define RUNS_MAX         3 /* of one command, each after a lost race */
+#define TICK_MS   1000
+#define RETAIN_MS 3600000
+#define CHARGE_MS 5000
+#define RUNS_MAX  3 /* of one command, each after a lost race */
 
 /* One command of a batch and what it left behind. */
 struct slot {
@@ -35,7 +36,7 @@ struct slot {
 
 struct batch {
     struct server *server;
-    struct slot slots[COMMAND_BATCH_MAX + 3]; /* and our own: tick, retention, scheduler */
+    struct slot slots[COMMAND_BATCH_MAX + 3]; /* and our own: tick, retention, charges */
     size_t count;
     enum err_code commit;
     struct err commit_err;
@@ -106,9 +107,6 @@ static struct slot *add(struct batch *batch, struct work *work)
         return slot;
     }
     run_slot(batch, slot);
-    if (slot->work->code == OK &&
-        (slot->is_call ? work->call->cmd.wake_scheduler : slot->cmd.wake_scheduler))
-        batch->server->schedule_wanted = true;
     return slot;
 }
 
@@ -127,12 +125,25 @@ static enum err_code retain(void *ctx, struct cmd *cmd, struct err *err)
     return OK;
 }
 
+static enum err_code charge(void *ctx, struct cmd *cmd, struct err *err)
+{
+    struct server *server = ctx;
+    bool more = false;
+
+    server->charge_due_ms = cmd->mono_ms + CHARGE_MS;
+    TRY(jobs_charge(cmd, &more, err));
+    if (more)
+        server->charge_due_ms = cmd->mono_ms;
+    return OK;
+}
+
 static enum err_code tick(void *ctx, struct cmd *cmd, struct err *err)
 {
     struct server *server = ctx;
     bool took_over = false;
 
     TRY(store_lead(cmd->store, &server->fence, &took_over, err));
+    scheduler_leads(server->scheduler, server->fence != 0);
     if (server->fence == 0)
         return OK;
     if (took_over) { /* nobody is late before this server had a chance to hear of it */
@@ -146,17 +157,6 @@ static enum err_code tick(void *ctx, struct cmd *cmd, struct err *err)
     TRY(jobs_sweep(cmd, err));
     TRY(runs_sweep(cmd, err));
     return identity_sessions_expire(cmd, err);
-}
-
-static enum err_code schedule(void *ctx, struct cmd *cmd, struct err *err)
-{
-    struct server *server = ctx;
-
-    if (server->fence == 0)
-        return OK;
-    if (store_lead_check(cmd->store, server->fence, err) != OK)
-        return ERR_FENCED;
-    return jobs_schedule(cmd, err);
 }
 
 /* Our own regular commands; `work` lives on the stack of the caller. */
@@ -220,11 +220,15 @@ static void park(struct server *server, struct http_call *call)
 static void publish(struct server *server, const struct cmd *cmd)
 {
     for (const struct notice *n = cmd->notices; n; n = n->next) {
+        if (n->kind == NOTICE_JOB)
+            scheduler_note_job(server->scheduler, &n->id);
         if (n->kind == NOTICE_POKE)
             unpark(server, &n->id);
         else
             hub_publish(server->hub, n);
     }
+    if (cmd->wake_scheduler)
+        scheduler_note_settings(server->scheduler);
     if (cmd->appended.v) {
         writer_id *ref = MEM_NEW(writer_id);
         *ref = cmd->appended;
@@ -300,8 +304,8 @@ static enum err_code tell(struct batch *batch, bool ticked, struct err *err)
 static void run_batch(struct server *server, struct batch *batch, void **items, size_t count)
 {
     struct work retaining = {.run = retain, .ctx = server};
-    struct work ticking = {.run = tick, .ctx = server},
-                scheduling = {.run = schedule, .ctx = server};
+    struct work charging = {.run = charge, .ctx = server};
+    struct work ticking = {.run = tick, .ctx = server};
     bool ticked;
     int64_t now = clock_mono_ms();
 
@@ -316,13 +320,8 @@ static void run_batch(struct server *server, struct batch *batch, void **items, 
         add_own(batch, &ticking, "tick");
         if (server->fence != 0 && now >= server->retain_due_ms)
             add_own(batch, &retaining, "retain");
-    }
-    if (now >= server->schedule_due_ms ||
-        (server->schedule_wanted &&
-         now >= server->schedule_due_ms - SCHEDULE_MS + SCHEDULE_SOON_MS)) {
-        server->schedule_due_ms = now + SCHEDULE_MS;
-        server->schedule_wanted = false;
-        add_own(batch, &scheduling, "schedule");
+        if (server->fence != 0 && now >= server->charge_due_ms)
+            add_own(batch, &charging, "charge");
     }
     if (batch->commit == OK) {
         batch->commit = tell(batch, ticked, &batch->commit_err);
@@ -339,11 +338,7 @@ static void run_batch(struct server *server, struct batch *batch, void **items, 
 
 static int64_t wait_ms(const struct server *server)
 {
-    int64_t now = clock_mono_ms(), due = MIN(server->tick_due_ms, server->schedule_due_ms);
-
-    if (server->schedule_wanted)
-        due = MIN(due, server->schedule_due_ms - SCHEDULE_MS + SCHEDULE_SOON_MS);
-    return MAX(due - now, 0);
+    return MAX(server->tick_due_ms - clock_mono_ms(), 0);
 }
 
 void server__command_run(void *ctx)

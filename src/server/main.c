@@ -17,7 +17,7 @@
 
 struct arguments {
     struct server_options options;
-    const char *log_level, *lost_after, *crashed_after;
+    const char *log_level, *lost_after, *crashed_after, *min_run;
     const char *admin, *key_file; /* of setup */
     const char *database, *database_file;
     char *where; /* the database, in heap memory */
@@ -48,6 +48,7 @@ static const char usage[] =
     "  --time-zone ZONE     whose months budgets count in; default UTC\n"
     "  --lost-after SEC     an agent silent for so long has lost its jobs; default 600\n"
     "  --crashed-after SEC  a run silent for so long has crashed; default 300\n"
+    "  --min-run SEC        a job is not ended for another before it ran so long; default 1800\n"
     "  --log-level LEVEL    debug, info, warn or error; default info\n"
     "\n"
     "setup makes the first administrator without a browser and writes a key into FILE (mode\n"
@@ -66,16 +67,16 @@ static int fail(const struct err *err)
     return err_code_exit(err->code);
 }
 
-static enum err_code take_seconds(const char *option, const char *text, int64_t *ret_ms,
-                                  struct err *err)
+static enum err_code take_seconds(const char *option, const char *text, int64_t least,
+                                  int64_t *ret_ms, struct err *err)
 {
     int64_t seconds;
 
     if (!text)
         return OK;
-    if (!str_to_i64(str_from(text), &seconds) || seconds < 1 || seconds > 31536000)
-        return err_set(err, ERR_INVALID, "%s wants seconds from 1 to 31536000, not \"%s\"", option,
-                       text);
+    if (!str_to_i64(str_from(text), &seconds) || seconds < least || seconds > 31536000)
+        return err_set(err, ERR_INVALID, "%s wants seconds from %d to 31536000, not \"%s\"", option,
+                       (int)least, text);
     *ret_ms = seconds * 1000;
     return OK;
 }
@@ -158,35 +159,46 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, bool *ret
                            struct err *err)
 {
     struct server_options *o = &a->options;
-    const char **const texts[] = {
-        &a->database,   &a->database_file, &o->blobs_dir,       &o->data_dir,
-        &o->listen,     &o->tls_cert_file, &o->tls_key_file,    &o->config.currency,
-        &a->lost_after, &a->crashed_after, &a->log_level,       &a->admin,
-        &a->key_file,   &o->config.zone,   &o->secret_key_file,
+    const struct {
+        const char *name, **text;
+    } texts[] = {
+        {"database", &a->database},
+        {"database-file", &a->database_file},
+        {"blobs", &o->blobs_dir},
+        {"data", &o->data_dir},
+        {"listen", &o->listen},
+        {"tls-cert", &o->tls_cert_file},
+        {"tls-key", &o->tls_key_file},
+        {"currency", &o->config.currency},
+        {"time-zone", &o->config.zone},
+        {"lost-after", &a->lost_after},
+        {"crashed-after", &a->crashed_after},
+        {"min-run", &a->min_run},
+        {"log-level", &a->log_level},
+        {"admin", &a->admin},
+        {"key-file", &a->key_file},
+        {"secret-key-file", &o->secret_key_file},
     };
-    static const char *const names[] = {"database",   "database-file", "blobs",          "data",
-                                        "listen",     "tls-cert",      "tls-key",        "currency",
-                                        "lost-after", "crashed-after", "log-level",      "admin",
-                                        "key-file",   "time-zone",     "secret-key-file"};
-    struct option options[ARRAY_LEN(names) + 2] = {{"help", no_argument, NULL, 'h'}};
+    struct option options[ARRAY_LEN(texts) + 2] = {{"help", no_argument, NULL, 'h'}};
     int index = 0, c;
 
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        options[i + 1] = (struct option){names[i], required_argument, NULL, 'o'};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        options[i + 1] = (struct option){texts[i].name, required_argument, NULL, 'o'};
     opterr = 0;
     while ((c = getopt_long(argc, argv, "+h", options, &index)) != -1) {
         if (c == 'h')
             *ret_help = true;
         else if (c == 'o')
-            *texts[index - 1] = optarg;
+            *texts[index - 1].text = optarg;
         else
             return err_set(err, ERR_INVALID, "unknown option, or one without its value: %s",
                            argv[optind - 1]);
     }
     if (optind < argc)
         return err_set(err, ERR_INVALID, "unexpected argument \"%s\"", argv[optind]);
-    TRY(take_seconds("--lost-after", a->lost_after, &o->config.lost_after_ms, err));
-    TRY(take_seconds("--crashed-after", a->crashed_after, &o->config.run_silent_ms, err));
+    TRY(take_seconds("--lost-after", a->lost_after, 1, &o->config.lost_after_ms, err));
+    TRY(take_seconds("--crashed-after", a->crashed_after, 1, &o->config.run_silent_ms, err));
+    TRY(take_seconds("--min-run", a->min_run, 0, &o->config.min_run_ms, err));
     TRY(take_level(a->log_level, err));
     if (!*ret_help)
         TRY(take_database(a, err));
@@ -324,6 +336,7 @@ int main(int argc, char **argv)
                                .heartbeat_ms = 10000,
                                .agent_silent_ms = 60000,
                                .lost_after_ms = 600000,
+                               .min_run_ms = 1800000,
                                .final_within_ms = 300000,
                                .run_silent_ms = 300000,
                                .offer_ms = 60000}},

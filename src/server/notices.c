@@ -16,7 +16,7 @@
 #define HEAR_MS       200
 #define LINE_BYTES    200
 #define WHAT_RIGHTS   "rights"   /* somebody's rights changed: streams start afresh */
-#define WHAT_SCHEDULE "schedule" /* something that may let a job start */
+#define WHAT_SCHEDULE "schedule" /* agents, targets, queues or shares changed */
 #define WHAT_LOOK     "look"     /* somebody looks at a project (0: all) */
 #define WHAT_READ     "read"     /* somebody reads a run; its number in place of the project */
 #define LOOKS_MAX     100
@@ -60,7 +60,7 @@ enum err_code server__tell(struct server *server, const struct cmd *cmd, bool ri
                                    n->project.v, n->id.text, STR_ARG(n->project_name)),
                       err));
     }
-    if (cmd->wake_scheduler && server->fence == 0)
+    if (cmd->wake_scheduler)
         TRY(tell_line(server, text, WHAT_SCHEDULE " 0", err));
     return rights_changed ? tell_line(server, text, WHAT_RIGHTS " 0", err) : OK;
 }

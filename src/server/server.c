@@ -175,7 +175,10 @@ static enum err_code start_threads(struct server *server, struct err *err)
     server->reads = queue_new(QUEUE_ITEMS_MAX);
     server->hub = hub_new();
     server->watchers = watchers_new();
+    server->scheduler = scheduler_new(server);
+    server->domain.waits = (struct waits_port){scheduler_wait_find, server->scheduler};
     TRY(thread_start(&server->command_thread, "command", server__command_run, server, err));
+    TRY(scheduler_start(server->scheduler, err));
     if (store_is_shared(&server->write_store))
         TRY(thread_start(&server->listener, "listener", server__listener_run, server, err));
     for (size_t i = 0; i < WORKER_COUNT; i++) {
@@ -352,6 +355,7 @@ static void stop_threads(struct server *server)
     for (size_t i = 0; i < WORKER_COUNT; i++)
         thread_join(&server->workers[i]);
     thread_join(&server->listener);
+    scheduler_stop(server->scheduler);
     /* The others have gone; nobody gives it work any more. */
     server->no_more_commands = true;
     if (server->commands)
@@ -368,6 +372,7 @@ void server_stop(struct server *server)
     drain(server->commands);
     http_server_stop(&server->http, STOP_WAIT_MS);
     watchers_free(server->watchers);
+    scheduler_free(server->scheduler);
     queue_free(server->commands);
     queue_free(server->reads);
     for (size_t i = 0; i < INGEST_COUNT; i++)

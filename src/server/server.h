@@ -72,8 +72,8 @@ struct server {
     struct parked *parked;    /* the command thread's */
     struct hub *hub;          /* the command thread's */
     struct watchers *watchers;
-    int64_t tick_due_ms, schedule_due_ms, retain_due_ms;
-    bool schedule_wanted;
+    int64_t tick_due_ms, retain_due_ms, charge_due_ms;
+    struct scheduler *scheduler;
     _Atomic bool stopping;
     _Atomic bool no_more_commands; /* set when all who give commands have ended */
     int fatal_fd; /* written to when the store cannot go on: main stops the process */

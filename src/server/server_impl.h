@@ -40,6 +40,18 @@ MUST_CHECK enum err_code server__tell_watching(struct server *server, struct buf
                                                struct err *err);
 MUST_CHECK enum err_code server__tell_end(struct server *server, struct buf *text, struct err *err);
 
+/* The scheduler's thread. Notes: thread: any */
+struct scheduler *scheduler_new(struct server *server);
+MUST_CHECK enum err_code scheduler_start(struct scheduler *scheduler, struct err *err);
+void scheduler_stop(struct scheduler *scheduler); /* accepts NULL; before the command thread ends */
+void scheduler_free(struct scheduler *scheduler);
+void scheduler_note_job(struct scheduler *scheduler, const struct id *job);
+/* Agents, targets, queues or shares. */
+void scheduler_note_settings(struct scheduler *scheduler);
+void scheduler_leads(struct scheduler *scheduler, bool leads);
+/* For struct waits_port. */
+bool scheduler_wait_find(void *scheduler, job_id job, struct wait *ret_wait);
+
 /* The event streams. thread: command */
 struct hub *hub_new(void);
 void hub_free(struct hub *hub); /* closes all streams */

@@ -28,6 +28,9 @@ static struct agent agent_read(const struct db_result *r, struct arena *arena)
         .gpus = db__i64(r, 11),
         .created = db__i64(r, 12),
         .seen = db__time(r, 13),
+        .gpu_type = db__text(r, 14, arena),
+        .gpu_memory_bytes = db__i64(r, 15),
+        .several = db__i64(r, 16) != 0,
     };
 }
 
@@ -84,22 +87,47 @@ static enum err_code add_use(struct store *store, struct agent *agents, size_t c
     return OK;
 }
 
-enum err_code store_agent_list(struct store *store, agent_id after, int limit, struct arena *arena,
-                               struct agent **ret_agents, size_t *ret_count, struct err *err)
+static enum err_code agent_many(struct store *store, enum sql_id sql, const struct db_arg *args,
+                                struct arena *arena, struct agent **ret_agents, size_t *ret_count,
+                                struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
-    struct agent *agents = arena_array(arena, (size_t)limit, sizeof *agents);
-    size_t count = 0;
+    struct agent *agents = NULL;
+    size_t count = 0, room = 0;
     bool row = false;
 
-    TRY(db__query(store->db, SQL_AGENT_LIST,
-                  ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)), &r, err));
-    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+    TRY(db__query(store->db, sql, args, &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        agents = arena_more(arena, agents, count, &room, sizeof *agents);
         agents[count++] = agent_read(&r, arena);
-    TRY(add_use(store, agents, count, err));
+    }
     *ret_agents = agents;
     *ret_count = count;
     return OK;
+}
+
+enum err_code store_agent_list(struct store *store, agent_id after, int limit, struct arena *arena,
+                               struct agent **ret_agents, size_t *ret_count, struct err *err)
+{
+    TRY(agent_many(store, SQL_AGENT_LIST,
+                   ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)), arena, ret_agents,
+                   ret_count, err));
+    return add_use(store, *ret_agents, *ret_count, err);
+}
+
+enum err_code store_agent_brief_list(struct store *store, struct arena *arena,
+                                     struct agent **ret_agents, size_t *ret_count, struct err *err)
+{
+    return agent_many(store, SQL_AGENT_LIST,
+                      ARGS(ARG_I64("after_id", 0), ARG_I64("limit", AGENTS_MAX)), arena, ret_agents,
+                      ret_count, err);
+}
+
+enum err_code store_agent_holding(struct store *store, int limit, struct arena *arena,
+                                  struct agent **ret_agents, size_t *ret_count, struct err *err)
+{
+    return agent_many(store, SQL_AGENT_LIST_HOLDING, ARGS(ARG_I64("limit", limit)), arena,
+                      ret_agents, ret_count, err);
 }
 
 enum err_code store_agent_seen(struct store *store, const struct agent *a, struct err *err)
@@ -109,7 +137,9 @@ enum err_code store_agent_seen(struct store *store, const struct agent *a, struc
                         ARG_TEXT("version", a->version), ARG_TEXT("executor", a->executor),
                         ARG_I64("slots", a->slots), ARG_I64("cpus", a->cpus),
                         ARG_I64("memory_bytes", a->memory_bytes), ARG_I64("gpus", a->gpus),
-                        ARG_TIME("seen_ms", a->seen)),
+                        ARG_TEXT("gpu_type", a->gpu_type),
+                        ARG_I64("gpu_memory_bytes", a->gpu_memory_bytes),
+                        ARG_BOOL("several", a->several), ARG_TIME("seen_ms", a->seen)),
                    NULL, err);
 }
 

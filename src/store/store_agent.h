@@ -14,10 +14,18 @@ MUST_CHECK enum err_code store_agent_get(struct store *store, const struct id *i
                                          struct err *err);
 MUST_CHECK enum err_code store_agent_by_id(struct store *store, agent_id id, struct arena *arena,
                                            struct agent *ret_agent, struct err *err);
+/* The same agents without what they use, for those who know it. */
+MUST_CHECK enum err_code store_agent_brief_list(struct store *store, struct arena *arena,
+                                                struct agent **ret_agents, size_t *ret_count,
+                                                struct err *err);
 /* With what their open attempts use (running, cpus_used, ...). */
 MUST_CHECK enum err_code store_agent_list(struct store *store, agent_id after, int limit,
                                           struct arena *arena, struct agent **ret_agents,
                                           size_t *ret_count, struct err *err);
+/* Those that hold attempts whose record is not complete; without what these use. */
+MUST_CHECK enum err_code store_agent_holding(struct store *store, int limit, struct arena *arena,
+                                             struct agent **ret_agents, size_t *ret_count,
+                                             struct err *err);
 /* What an agent said of itself when it called. */
 MUST_CHECK enum err_code store_agent_seen(struct store *store, const struct agent *agent,
                                           struct err *err);

@@ -184,8 +184,10 @@ enum err_code store_key_insert(struct store *store, struct access_key *k, struct
                            ARG_TEXT("kind", str_from(principal_kind_name(k->kind))),
                            ARG_BYTES("hash", hash_str(k->hash)), ARG_TEXT("name", k->name),
                            ARG_REF("user_id", k->user.v), ARG_REF("agent_id", k->agent.v),
-                           ARG_REF("attempt_id", k->attempt.v), ARG_REF("project_id", k->project.v),
-                           ARG_I64("created_ms", k->created), ARG_TIME("expires_ms", k->expires)),
+                           ARG_REF("attempt_id", k->attempt.v),
+                           ARG_REF("placement_id", k->placement.v),
+                           ARG_REF("project_id", k->project.v), ARG_I64("created_ms", k->created),
+                           ARG_TIME("expires_ms", k->expires)),
                       &k->id.v, err);
 }
 
@@ -255,6 +257,15 @@ enum err_code store_key_revoke_by_attempt(struct store *store, attempt_id attemp
 {
     return db__run(store->db, SQL_KEY_REVOKE_BY_ATTEMPT,
                    ARGS(ARG_I64("attempt_id", attempt.v), ARG_I64("now_ms", now)), NULL, err);
+}
+
+enum err_code store_key_revoke_by_placement(struct store *store, const struct placement *placement,
+                                            time_ms now, struct err *err)
+{
+    return db__run(store->db, SQL_KEY_REVOKE_BY_PLACEMENT,
+                   ARGS(ARG_I64("attempt_id", placement->attempt.v),
+                        ARG_I64("placement_id", placement->id.v), ARG_I64("now_ms", now)),
+                   NULL, err);
 }
 
 enum err_code store_key_limit_by_attempt(struct store *store, attempt_id attempt, time_ms expires,

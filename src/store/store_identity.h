@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/identity.h"
+#include "model/job.h"
 #include "store/store.h"
 
 MUST_CHECK enum err_code store_user_insert(struct store *store, struct user *user, struct err *err);
@@ -58,6 +59,9 @@ MUST_CHECK enum err_code store_key_revoke(struct store *store, key_id id, time_m
                                           struct err *err);
 MUST_CHECK enum err_code store_key_revoke_by_attempt(struct store *store, attempt_id attempt,
                                                      time_ms now, struct err *err);
+MUST_CHECK enum err_code store_key_revoke_by_placement(struct store *store,
+                                                       const struct placement *placement,
+                                                       time_ms now, struct err *err);
 MUST_CHECK enum err_code store_key_limit_by_attempt(struct store *store, attempt_id attempt,
                                                     time_ms expires, struct err *err);
 MUST_CHECK enum err_code store_key_revoke_by_agent(struct store *store, agent_id agent, time_ms now,

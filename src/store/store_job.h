@@ -41,25 +41,37 @@ MUST_CHECK enum err_code store_job_event_list(struct store *store, job_id job, i
                                               struct job_event_row **ret_events, size_t *ret_count,
                                               struct err *err);
 
-/* Waiting jobs by rank: only id, priority, queued, need and target are filled. */
-MUST_CHECK enum err_code store_job_queue(struct store *store, int limit, struct arena *arena,
-                                         struct job **ret_jobs, size_t *ret_count, struct err *err);
+/* Jobs that have not ended, ids above `after`, with what the scheduler goes by: id, public_id,
+ * project, kind, state, queue, priority, node_count, need, shape, timeout_s, attempt, array,
+ * array_limit, step_from, ladder_at, not_before, created, queued, event_count, after_count. */
+MUST_CHECK enum err_code store_job_brief_list(struct store *store, job_id after, int limit,
+                                              struct arena *arena, struct job **ret_jobs,
+                                              size_t *ret_count, struct err *err);
+/* The same of one job; *ret_found is false when it has ended or is gone. */
+MUST_CHECK enum err_code store_job_brief_get(struct store *store, const struct id *id,
+                                             struct arena *arena, struct job *ret_job,
+                                             bool *ret_found, struct err *err);
 
-MUST_CHECK enum err_code store_attempt_insert(struct store *store, struct attempt *attempt,
+/* "Starts after that one": when it succeeded, or however it ended (any_end). */
+#define JOB_AFTER_MAX   1000   /* before one job */
+#define JOB_WAITING_MAX 100000 /* after one job */
+struct job_after {
+    job_id job, before;
+    struct id before_public_id;
+    enum job_state before_state;
+    bool any_end;
+};
+MUST_CHECK enum err_code store_job_after_add(struct store *store, job_id job, job_id before,
+                                             bool any_end, struct err *err);
+/* All that come before the job. */
+MUST_CHECK enum err_code store_job_after_list(struct store *store, job_id job, struct arena *arena,
+                                              struct job_after **ret_after, size_t *ret_count,
                                               struct err *err);
-MUST_CHECK enum err_code store_attempt_get(struct store *store, const struct id *id,
-                                           struct arena *arena, struct attempt *ret_attempt,
-                                           struct err *err);
-MUST_CHECK enum err_code store_attempt_by_id(struct store *store, attempt_id id,
-                                             struct arena *arena, struct attempt *ret_attempt,
-                                             struct err *err);
-MUST_CHECK enum err_code store_attempt_list(struct store *store, job_id job, struct arena *arena,
-                                            struct attempt **ret_attempts, size_t *ret_count,
-                                            struct err *err);
-/* Attempts whose record is not complete, ids above `after`; of one agent, or of all when 0. */
-MUST_CHECK enum err_code store_attempt_open(struct store *store, agent_id agent, attempt_id after,
-                                            int limit, struct arena *arena,
-                                            struct attempt **ret_attempts, size_t *ret_count,
-                                            struct err *err);
-MUST_CHECK enum err_code store_attempt_put(struct store *store, const struct attempt *attempt,
-                                           struct err *err);
+/* Pairs of which neither has ended, of jobs above `after`: job and before alone are filled. */
+MUST_CHECK enum err_code store_job_after_open(struct store *store, job_id after, int limit,
+                                              struct arena *arena, struct job_after **ret_after,
+                                              size_t *ret_count, struct err *err);
+/* Open jobs that come after this one: job, before and any_end are filled. */
+MUST_CHECK enum err_code store_job_after_waiting(struct store *store, job_id before,
+                                                 struct arena *arena, struct job_after **ret_after,
+                                                 size_t *ret_count, struct err *err);

@@ -52,7 +52,6 @@ static void queue_read(const struct db_result *r, struct arena *arena, struct jo
         .held = db__i64(r, 6) != 0,
         .draining = db__i64(r, 7) != 0,
         .created = db__i64(r, 8),
-        .open_jobs = db__i64(r, 9),
     };
 }
 
@@ -110,6 +109,20 @@ enum err_code store_queue_list(struct store *store, struct str after, int limit,
     TRY(read_targets(store, arena, queues, count, err));
     *ret_queues = queues;
     *ret_count = count;
+    return OK;
+}
+
+enum err_code store_queue_open_jobs(struct store *store, struct job_queue *queues, size_t count,
+                                    struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_QUEUE_OPEN_JOBS, ARGS(ARG_I64("limit", QUEUES_MAX)), &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+        for (size_t i = 0; i < count; i++)
+            if (queues[i].id.v == db__i64(&r, 0))
+                queues[i].open_jobs = db__i64(&r, 1);
     return OK;
 }
 

@@ -16,6 +16,9 @@ MUST_CHECK enum err_code store_queue_get(struct store *store, struct str name, s
 MUST_CHECK enum err_code store_queue_list(struct store *store, struct str after, int limit,
                                           struct arena *arena, struct job_queue **ret_queues,
                                           size_t *ret_count, struct err *err);
+/* Counts the jobs of each that have not ended; the others leave that at 0. */
+MUST_CHECK enum err_code store_queue_open_jobs(struct store *store, struct job_queue *queues,
+                                               size_t count, struct err *err);
 /* Out of every list; its name becomes free, the jobs that were in it keep it. */
 MUST_CHECK enum err_code store_queue_remove(struct store *store, queue_id id, time_ms now,
                                             struct err *err);

@@ -150,7 +150,11 @@ enum err_code store_target_uses(struct store *store, target_id id, struct arena 
         .queue = db__null(&r, 3) ? STR("") : db__text(&r, 3, arena),
         .share = db__null(&r, 4) ? STR("") : db__text(&r, 4, arena),
     };
-    return db__number(store->db, SQL_TARGET_OPEN_JOBS, ARGS(ARG_I64("id", id.v)),
+    /* As a step of a shape's text is written. */
+    return db__number(store->db, SQL_TARGET_OPEN_JOBS,
+                      ARGS(ARG_I64("id", id.v),
+                           ARG_TEXT("step", str_from(arena_printf(arena, "%%\"target\":%lld,%%",
+                                                                  (long long)id.v)))),
                       &ret_uses->open_jobs, err);
 }
 

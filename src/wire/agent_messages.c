@@ -54,6 +54,14 @@ void wire_poll_encode(const struct wire_poll *poll, struct json_writer *w)
     put_i64(w, "cpus", poll->cpus);
     put_i64(w, "memory_bytes", poll->memory_bytes);
     put_i64(w, "gpus", poll->gpus);
+    if (poll->gpu_type.len)
+        put_text(w, "gpu_type", poll->gpu_type);
+    if (poll->gpu_memory_bytes)
+        put_i64(w, "gpu_memory_bytes", poll->gpu_memory_bytes);
+    if (poll->several) {
+        json_put_key(w, "several");
+        json_put_bool(w, true);
+    }
     json_end_object(w);
     json_put_key(w, "attempts");
     json_begin_array(w);
@@ -91,6 +99,9 @@ void wire_offer_encode(const struct wire_offer *offer, struct json_writer *w)
     put_text(w, "project", offer->project);
     put_text(w, "name", offer->name);
     put_i64(w, "number", offer->number);
+    put_i64(w, "rank", offer->rank);
+    put_i64(w, "rank_count", offer->rank_count);
+    put_i64(w, "node_count", offer->node_count);
     json_put_key(w, "command");
     json_begin_array(w);
     for (const char *const *arg = offer->argv; *arg; arg++)
@@ -190,6 +201,8 @@ void wire_status_encode(const struct wire_status *status, struct json_writer *w)
     json_put_bool(w, status->failed_to_start);
     json_put_key(w, "timed_out");
     json_put_bool(w, status->timed_out);
+    json_put_key(w, "stopped");
+    json_put_bool(w, status->stopped);
     if (status->reason.len)
         put_reason(w, status->reason);
     if (status->run_time_ms >= 0)
@@ -363,7 +376,7 @@ static enum err_code check_offer(struct arena *arena, struct wire_offer *offer, 
 static enum err_code decode_offer(struct arena *arena, json_t *object, struct wire_offer *ret_offer,
                                   struct err *err)
 {
-    struct wire_offer offer = {.number = 1};
+    struct wire_offer offer = {.number = 1, .rank_count = 1, .node_count = 1};
     struct work_parts parts = {0};
     struct str token = {0};
     struct json_reader r;
@@ -376,6 +389,9 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     json_take_text(&r, "project", LABEL_BYTES_MAX, &offer.project);
     json_take_text_opt(&r, "name", NAME_BYTES_MAX, &offer.name);
     json_take_i64_opt(&r, "number", 1, COUNT_MAX, &offer.number);
+    json_take_i64_opt(&r, "rank", 0, JOB_NODES_MAX, &offer.rank);
+    json_take_i64_opt(&r, "rank_count", 1, JOB_NODES_MAX, &offer.rank_count);
+    json_take_i64_opt(&r, "node_count", 1, JOB_NODES_MAX, &offer.node_count);
     take_work(&r, &parts);
     json_take_i64_opt(&r, "cpus", 0, COUNT_MAX, &offer.cpus);
     json_take_i64_opt(&r, "memory_bytes", 0, COUNT_MAX, &offer.memory_bytes);
@@ -485,6 +501,9 @@ static void take_capacity(json_t *object, struct wire_poll *poll, struct json_re
     json_take_i64(&r, "cpus", 0, CPUS_MAX, &poll->cpus);
     json_take_i64(&r, "memory_bytes", 0, COUNT_MAX, &poll->memory_bytes);
     json_take_i64(&r, "gpus", 0, GPUS_MAX, &poll->gpus);
+    json_take_text_opt(&r, "gpu_type", GPU_TYPE_BYTES_MAX, &poll->gpu_type);
+    json_take_i64_opt(&r, "gpu_memory_bytes", 0, COUNT_MAX, &poll->gpu_memory_bytes);
+    json_take_bool_opt(&r, "several", &poll->several);
     if (outer->code == OK)
         outer->code = json_reader_end(&r);
 }
@@ -591,6 +610,7 @@ enum err_code wire_status_decode(json_t *body, struct wire_status *ret_status, s
     json_take_bool_opt(&r, "oom", &status.oom);
     json_take_bool_opt(&r, "failed_to_start", &status.failed_to_start);
     json_take_bool_opt(&r, "timed_out", &status.timed_out);
+    json_take_bool_opt(&r, "stopped", &status.stopped);
     json_take_text_opt(&r, "reason", REASON_BYTES_MAX, &status.reason);
     json_take_i64_opt(&r, "run_time_ms", 0, COUNT_MAX, &status.run_time_ms);
     json_take_i64_opt(&r, "console_bytes", 0, COUNT_MAX, &status.console_bytes);

@@ -38,6 +38,9 @@ struct wire_poll {
     struct str version;
     struct str executor; /* "process" */
     int64_t slots, cpus, memory_bytes, gpus;
+    struct str gpu_type;      /* "A100"; len 0: none, or not known */
+    int64_t gpu_memory_bytes; /* of one; 0: not known */
+    bool several;             /* it stands for several machines: ranks of one job may share it */
     int64_t wait_ms;
     const struct wire_attempt *attempts; /* all that are held */
     size_t attempt_count;
@@ -47,11 +50,12 @@ struct wire_offer {
     struct wire_attempt attempt;
     struct id job, run;
     struct str project, name;
-    int64_t number;          /* of the attempt within its job, from 1 */
-    const char *const *argv; /* NULL-terminated */
-    const char *const *env;  /* "NAME=value", NULL-terminated */
-    struct str config;       /* JSON object */
-    struct str code;         /* SHA-256 in hexadecimal; len 0: none */
+    int64_t number;                       /* of the attempt within its job, from 1 */
+    int64_t rank, rank_count, node_count; /* these ranks are this agent's, of so many nodes */
+    const char *const *argv;              /* NULL-terminated */
+    const char *const *env;               /* "NAME=value", NULL-terminated */
+    struct str config;                    /* JSON object */
+    struct str code;                      /* SHA-256 in hexadecimal; len 0: none */
     int64_t cpus, memory_bytes, gpus, timeout_s, grace_s;
     struct str key; /* the job key */
 };
@@ -74,6 +78,7 @@ struct wire_status {
     int exit_code;   /* EXIT_NONE */
     int exit_signal; /* EXIT_NONE, or 0 from a process that was not killed */
     bool oom, failed_to_start, timed_out, final;
+    bool stopped;          /* it ended because it was told to */
     struct str reason;     /* len 0: none; sent as one line of at most 500 bytes */
     int64_t run_time_ms;   /* -1: not known */
     int64_t console_bytes; /* -1: not known */

@@ -68,6 +68,16 @@ def show(server: Server, job: str) -> dict[str, Any]:
     return dict(server.ok("GET", f"/api/v1/jobs/{job}"))
 
 
+def waits(server: Server, job: str, code: str) -> dict[str, Any]:
+    """The job, as soon as the scheduler says this of it."""
+
+    def said() -> dict[str, Any] | None:
+        shown = show(server, job)
+        return shown if (shown["waiting"] or {}).get("code") == code else None
+
+    return dict(wait_for(f"{job} to wait for {code}", said))
+
+
 def started(server: Server, agent: Agent, job: str) -> tuple[str, str]:
     offer = agent.offer()
     assert offer["job"] == job
@@ -81,8 +91,8 @@ def started(server: Server, agent: Agent, job: str) -> tuple[str, str]:
 
 def test_a_job_from_submit_to_its_record(server: Server) -> None:
     job = submit(server, config={"lr": 0.1}, env={"A": "b"})
-    waiting = show(server, job)
-    assert (waiting["state"], waiting["waiting"]["code"]) == ("queued", "no_agent")
+    waiting = waits(server, job, "no_agent")
+    assert waiting["state"] == "queued"
     run = waiting["run"]
     assert server.ok("GET", f"/api/v1/runs/{run}")["state"] == "pending"
     agent = Agent(server)
@@ -305,8 +315,8 @@ def test_priority_goes_first_and_what_is_too_big_says_so(server: Server) -> None
     big = submit(server, cpus=64)
     agent = Agent(server)
     agent.poll()
-    waiting = show(server, big)["waiting"]
-    assert (waiting["code"], waiting["resource"], waiting["asked"]) == ("too_big", "cpus", 64)
+    waiting = waits(server, big, "too_big")["waiting"]
+    assert (waiting["resource"], waiting["asked"], waiting["free"]) == ("cpus", 64, 4)
     low = submit(server, cpus=4)
     assert agent.offer()["job"] == low
 

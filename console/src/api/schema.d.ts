@@ -1710,17 +1710,22 @@ export interface components {
             cpus?: number;
             memory_bytes?: number;
             target?: components["schemas"]["Label"];
-            /** @description Ends the attempt; 7 days when absent */
+            /** @description Ends the attempt; when absent the time limit of its queue, or 7 days */
             timeout_s?: number;
             /** @description Between SIGTERM and SIGKILL; 30 when absent */
             grace_s?: number;
             /** @description New attempts after a lost one; 3 when absent */
             retries?: number;
+            /** @description After a failed one too, with growing pauses */
+            retry_failed?: boolean;
+            /** @description Machines; all start together or none does */
+            nodes?: number;
         };
         JobCreate: {
             /** @description Id for the run that is made with the job */
             run: string;
             name?: string;
+            queue?: components["schemas"]["Label"];
             priority?: number;
             held?: boolean;
             tags?: string[];
@@ -1732,11 +1737,23 @@ export interface components {
              * @description Stable; the console translates it
              * @enum {string}
              */
-            code: "held" | "no_agent" | "no_target" | "busy" | "too_big" | "starting";
+            code: "held" | "after" | "array_limit" | "backoff" | "last_record" | "offered" | "queue_held" | "queue_drained" | "project_held" | "quota" | "kept_for_owner" | "parallel_jobs" | "budget_hours" | "budget_money" | "no_agent" | "no_target" | "target_step" | "maintenance" | "agent_offline" | "nodes_excluded" | "gpu_type" | "too_big" | "too_few_nodes" | "busy" | "fragmented" | "waiting_gang" | "reserved_for_other" | "waiting_victims" | "machine_coming" | "turn" | "not_looked_at";
             text: string;
+            /** @description What would change it */
+            change?: string;
             asked?: number;
             free?: number;
             resource?: string;
+            /** @description The organisation, team or project whose limit it is */
+            share?: string;
+            queue?: string;
+            target?: string;
+            /** @description The other job that it is about */
+            job?: string;
+            /** Format: date-time */
+            until?: string;
+            /** Format: date-time */
+            start_estimate?: string;
             /** @description 1: next */
             rank?: number;
         };
@@ -1744,8 +1761,10 @@ export interface components {
             id: components["schemas"]["Id"];
             number: number;
             state: components["schemas"]["AttemptState"];
-            /** @description Name */
+            /** @description Name of the one that has rank 0 */
             agent: string;
+            /** @description By rank */
+            placements?: components["schemas"]["Placement"][];
             target: string;
             offered_at: components["schemas"]["Time"];
             /** Format: date-time */
@@ -1756,9 +1775,27 @@ export interface components {
             exit_code?: number | null;
             signal?: number | null;
             oom?: boolean;
+            ending?: components["schemas"]["Ending"];
             reason?: string;
             cost_micro?: components["schemas"]["Micro"];
         };
+        Placement: {
+            /** @description The first that runs there */
+            rank: number;
+            rank_count: number;
+            /** @description Name */
+            agent: string;
+            state: components["schemas"]["AttemptState"];
+            exit_code?: number | null;
+            signal?: number | null;
+            ending?: components["schemas"]["Ending"];
+            reason?: string;
+        };
+        /**
+         * @description How it ended: stable; the console translates it. Empty: it has not
+         * @enum {string}
+         */
+        Ending: "" | "done" | "exit_code" | "signal" | "out_of_memory" | "timeout" | "start_failed" | "image" | "cancelled" | "reclaimed" | "outranked" | "spot_reclaimed" | "node_lost" | "work_gone" | "agent_stopped" | "offer_not_taken" | "other_rank" | "dependency" | "maintenance" | "budget" | "disk_full" | "unhealthy" | "secret_missing" | "deleted";
         Job: {
             id: components["schemas"]["Id"];
             project: components["schemas"]["Label"];
@@ -1766,6 +1803,7 @@ export interface components {
             name: string;
             state: components["schemas"]["JobState"];
             waiting?: components["schemas"]["Waiting"] | null;
+            queue?: components["schemas"]["Label"];
             priority: number;
             owner: string;
             created_at: components["schemas"]["Time"];
@@ -1779,6 +1817,7 @@ export interface components {
             exit_code?: number | null;
             signal?: number | null;
             oom?: boolean;
+            ending?: components["schemas"]["Ending"];
             reason?: string;
             /** @description The log is complete */
             console_final?: boolean;
@@ -2072,6 +2111,7 @@ export interface components {
             cpus?: number;
             memory_bytes?: components["schemas"]["Count"];
             gpus?: number;
+            gpu_type?: string;
             slots?: number;
             running?: number;
             /** Format: date-time */
@@ -2093,6 +2133,10 @@ export interface components {
                 cpus: number;
                 memory_bytes: components["schemas"]["Count"];
                 gpus: number;
+                gpu_type?: string;
+                gpu_memory_bytes?: components["schemas"]["Count"];
+                /** @description It stands for several machines: ranks of one job may share it */
+                several?: boolean;
             };
             /** @description Everything this agent still holds, running or not yet fully reported */
             attempts: {
@@ -2107,6 +2151,10 @@ export interface components {
             run: components["schemas"]["Id"];
             project: components["schemas"]["Label"];
             number: number;
+            /** @description The first of the ranks that run here */
+            rank?: number;
+            rank_count?: number;
+            node_count?: number;
             name: string;
             command: string[];
             env: Record<string, never>;
@@ -2141,6 +2189,8 @@ export interface components {
             oom?: boolean;
             failed_to_start?: boolean;
             timed_out?: boolean;
+            /** @description It ended because it was told to */
+            stopped?: boolean;
             reason?: string;
             run_time_ms?: components["schemas"]["Count"];
             console_bytes?: components["schemas"]["Count"];

@@ -2,7 +2,7 @@ import type { Waiting } from '../api/client'
 import { formatBytes, formatInteger } from '../base/format'
 import { type Key, t, tName } from '../base/i18n'
 
-const CODES = ['held', 'no_agent', 'no_target', 'busy', 'too_big', 'starting']
+const CODES = ['held', 'no_agent', 'no_target', 'busy', 'too_big', 'offered']
 
 /** Why a job waits, from its stable code and numbers; the server's own words for codes we lack. */
 export function waitingText(waiting: Waiting): string {
@@ -22,7 +22,7 @@ export function waitingText(waiting: Waiting): string {
   } else {
     words.push(t(`waiting.${waiting.code}` as Key))
   }
-  if (waiting.code !== 'starting' && waiting.code !== 'held' && waiting.rank !== undefined) {
+  if (waiting.code !== 'offered' && waiting.code !== 'held' && waiting.rank !== undefined) {
     words.push(waiting.rank <= 1 ? t('waiting.next') : t('waiting.rank', { n: waiting.rank - 1 }))
   }
   return words.join(' ')

@@ -4,6 +4,7 @@
 
 #include "domain/audit/audit.h"
 #include "store/store_agent.h"
+#include "store/store_attempt.h"
 #include "store/store_identity.h"
 #include "store/store_job.h"
 
@@ -332,20 +333,22 @@ enum err_code identity_key_revoke(struct cmd *cmd, const struct id *id, struct e
                      err);
 }
 
-enum err_code identity_job_key(struct cmd *cmd, const struct job *job, attempt_id attempt,
-                               time_ms expires, struct key_text *ret_key, struct err *err)
+enum err_code identity_job_key(struct cmd *cmd, const struct job *job,
+                               const struct placement *placement, time_ms expires,
+                               struct key_text *ret_key, struct err *err)
 {
     struct access_key key = {
         .kind = PRINCIPAL_JOB,
         .name = job->name,
         .user = job->owner,
-        .attempt = attempt,
+        .attempt = placement->attempt,
+        .placement = placement->id,
         .project = job->project,
         .created = cmd->now,
         .expires = expires,
     };
 
-    TRY(store_key_revoke_by_attempt(cmd->store, attempt, cmd->now, err));
+    TRY(store_key_revoke_by_placement(cmd->store, placement, cmd->now, err));
     key_make("job", ret_key);
     key.public_id = ret_key->public_id;
     memcpy(key.hash, ret_key->hash, HASH_BYTES);

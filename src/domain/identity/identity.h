@@ -84,7 +84,7 @@ MUST_CHECK enum err_code identity_key_list(struct cmd *cmd, bool everybody, int6
                                            int limit, struct access_key **ret_keys,
                                            size_t *ret_count, struct err *err);
 MUST_CHECK enum err_code identity_key_revoke(struct cmd *cmd, const struct id *id, struct err *err);
-/* The key of a job's attempt; replaces those it had. Not audited: it is part of an offer. */
+/* The key of a placement; replaces those it had. Not audited: it is part of an offer. */
 MUST_CHECK enum err_code identity_job_key(struct cmd *cmd, const struct job *job,
-                                          attempt_id attempt, time_ms expires,
+                                          const struct placement *placement, time_ms expires,
                                           struct key_text *ret_key, struct err *err);

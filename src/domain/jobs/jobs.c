@@ -1,19 +1,19 @@
-/* Submitting, listing, cancelling, scheduling and sweeping jobs. */
+/* Submitting, listing, cancelling and releasing jobs. */
 #include "domain/jobs/jobs.h"
 
 #include "base/json.h"
 #include "domain/audit/audit.h"
 #include "domain/jobs/jobs_act.h"
+#include "domain/jobs/jobs_shape.h"
 #include "domain/jobs/jobs_state.h"
 #include "domain/projects/projects.h"
 #include "domain/runs/attributes.h"
-#include "domain/targets/targets.h"
 #include "store/store_agent.h"
 #include "store/store_log.h"
+#include "store/store_queue.h"
 #include "store/store_run.h"
+#include "store/store_target.h"
 
-#define QUEUE_LOOK_MAX 10000
-#define SWEEP_MAX      1000
 #define SPEC_BYTES_MAX (16u * 1024 * 1024)
 
 static enum err_code make_run(struct cmd *cmd, const struct project *project,
@@ -43,8 +43,22 @@ static enum err_code make_run(struct cmd *cmd, const struct project *project,
     return OK;
 }
 
+static enum err_code check_queue(struct cmd *cmd, struct str name, struct job_queue *ret_queue,
+                                 struct err *err)
+{
+    if (!name.len)
+        name = STR(QUEUE_DEFAULT);
+    if (store_queue_get(cmd->store, name, cmd->arena, ret_queue, err) != OK)
+        return err_set_field(err, ERR_UNPROCESSABLE, "queue", "queue \"%.*s\" not found",
+                             STR_ARG(name));
+    if (ret_queue->draining)
+        return err_set_field(err, ERR_CONFLICT, "queue",
+                             "queue \"%.*s\" is drained: it takes nothing more", STR_ARG(name));
+    return OK;
+}
+
 static enum err_code check_references(struct cmd *cmd, const struct project *project,
-                                      const struct job_spec *spec, target_id *ret_target,
+                                      const struct job_spec *spec, struct job_shape *ret_shape,
                                       struct err *err)
 {
     struct target target = {0};
@@ -57,7 +71,12 @@ static enum err_code check_references(struct cmd *cmd, const struct project *pro
     if (spec->code.len && store_blob_get(cmd->store, project->id, spec->code, &bytes, err) != OK)
         return err_set_field(err, ERR_UNPROCESSABLE, "spec.code",
                              "this project has no file with digest %.*s", STR_ARG(spec->code));
-    *ret_target = target.id;
+    if (target.id.v) {
+        struct job_step *steps = arena_array(cmd->arena, 1, sizeof *steps);
+        steps[0] = (struct job_step){.target = target.id};
+        ret_shape->steps = steps;
+        ret_shape->step_count = 1;
+    }
     return OK;
 }
 
@@ -66,6 +85,8 @@ enum err_code jobs_submit(struct cmd *cmd, const struct project *project,
                           struct err *err)
 {
     struct job_event event = {.kind = JOB_EVENT_SUBMITTED, .at = cmd->now};
+    struct job_shape shape = {0};
+    struct job_queue queue;
     struct job job;
     struct run run;
 
@@ -77,23 +98,31 @@ enum err_code jobs_submit(struct cmd *cmd, const struct project *project,
         *ret_created = false;
         return OK;
     }
+    TRY(check_queue(cmd, spec->queue, &queue, err));
     job = (struct job){
         .public_id = spec->id,
         .project = project->id,
+        .queue = queue.id,
         .owner = cmd->who->user,
         .name = spec->name.data ? spec->name : arena_copy(cmd->arena, id_str(&spec->id)),
         .state = spec->held ? JOB_HELD : JOB_QUEUED,
+        .kind = spec->kind,
         .priority = spec->priority,
         .spec = spec->spec,
+        .node_count = spec->node_count,
         .need = spec->need,
-        .timeout_s = spec->timeout_s,
+        .timeout_s = spec->timeout_s   ? spec->timeout_s
+                     : queue.timeout_s ? queue.timeout_s
+                                       : JOB_TIMEOUT_S_DEFAULT,
         .grace_s = spec->grace_s,
         .retries = spec->retries,
+        .retry_failed = spec->retry_failed,
         .created = cmd->now,
         .queued = spec->held ? TIME_NONE : cmd->now,
     };
     memcpy(job.create_hash, spec->hash, HASH_BYTES);
-    TRY(check_references(cmd, project, spec, &job.target, err));
+    TRY(check_references(cmd, project, spec, &shape, err));
+    job.shape = job_shape_encode(&shape, cmd->arena);
     TRY(make_run(cmd, project, spec, &run, err));
     job.run = run.id;
     TRY(store_job_insert(cmd->store, &job, err));
@@ -130,6 +159,12 @@ enum err_code jobs_attempts(struct cmd *cmd, job_id job, struct attempt **ret_at
     return store_attempt_list(cmd->store, job, cmd->arena, ret_attempts, ret_count, err);
 }
 
+enum err_code jobs_placements(struct cmd *cmd, attempt_id attempt,
+                              struct placement **ret_placements, size_t *ret_count, struct err *err)
+{
+    return store_placement_list(cmd->store, attempt, cmd->arena, ret_placements, ret_count, err);
+}
+
 enum err_code jobs_events(struct cmd *cmd, job_id job, int64_t after_seq, int limit,
                           struct job_event_row **ret_events, size_t *ret_count, struct err *err)
 {
@@ -144,20 +179,18 @@ enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err)
         .at = cmd->now,
         .exit_code = EXIT_NONE,
         .exit_signal = EXIT_NONE,
+        .ending = ENDING_CANCELLED,
         .reason = str_from(arena_printf(cmd->arena, "cancelled by %.*s", STR_ARG(cmd->who->name))),
     };
-    struct job_event last = {.kind = JOB_EVENT_FINAL, .at = cmd->now};
-    struct attempt attempt, *of = NULL;
+    struct jobs_ranks ranks, *of = NULL;
 
-    if (!job_event_is_legal(job->state, JOB_EVENT_CANCEL))
+    if (job->cancel_asked || !job_event_is_legal(job->state, JOB_EVENT_CANCEL))
         return OK; /* it is stopping or has ended: repeating changes nothing */
     if (job->attempt.v) {
-        TRY(store_attempt_by_id(cmd->store, job->attempt, cmd->arena, &attempt, err));
-        of = &attempt;
+        TRY(jobs__ranks_get(cmd, job->attempt, &ranks, err));
+        of = &ranks;
     }
-    TRY(jobs__happen(cmd, job, of, &event, err));
-    if (job_state_ended(job->state))
-        TRY(jobs__happen(cmd, job, of, &last, err));
+    TRY(jobs__stop(cmd, job, of, &event, err));
     return audit_add(cmd, str_from(arena_printf(cmd->arena, "job %s", job->public_id.text)),
                      STR("cancel asked"), err);
 }
@@ -185,187 +218,6 @@ enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run, struct 
                        run->public_id.text, job.public_id.text, job_state_name(job.state));
     cmd_notice(cmd, NOTICE_JOB, job.project, job.project_name, &job.public_id);
     return store_job_delete(cmd->store, job.id, err);
-}
-
-static int64_t known_silence_ms(struct cmd *cmd, const struct agent *agent)
-{
-    if (agent->seen == TIME_NONE)
-        return INT64_MAX;
-    lease_observe(cmd, agent);
-    return lease_silent_ms(cmd, &agent->public_id);
-}
-
-/* Everything the scheduler looks at. On a read connection leases are not at hand: there an agent
- * is live by its last call on the wall clock. */
-static enum err_code snapshot(struct cmd *cmd, bool by_lease, struct first_snapshot *ret,
-                              struct err *err)
-{
-    struct first_agent *agents;
-    struct first_job *jobs;
-    struct agent *have;
-    struct job *queue;
-    size_t agent_count = 0, job_count = 0;
-
-    TRY(store_agent_list(cmd->store, (agent_id){0}, AGENTS_MAX, cmd->arena, &have, &agent_count,
-                         err));
-    TRY(store_job_queue(cmd->store, QUEUE_LOOK_MAX, cmd->arena, &queue, &job_count, err));
-    agents = arena_array(cmd->arena, agent_count, sizeof *agents);
-    jobs = arena_array(cmd->arena, job_count, sizeof *jobs);
-    for (size_t i = 0; i < agent_count; i++) {
-        const struct agent *a = &have[i];
-        int64_t silent = a->seen == TIME_NONE ? INT64_MAX
-                         : by_lease           ? known_silence_ms(cmd, a)
-                                              : cmd->now - a->seen;
-        agents[i] = (struct first_agent){
-            .id = a->id,
-            .target = a->target,
-            .live = silent <= cmd->domain->config.agent_silent_ms,
-            .slots_free = a->slots - a->running,
-            .free = {a->cpus - a->cpus_used, a->gpus - a->gpus_used,
-                     a->memory_bytes - a->memory_used},
-            .total = {a->cpus, a->gpus, a->memory_bytes},
-        };
-    }
-    for (size_t i = 0; i < job_count; i++)
-        jobs[i] = (struct first_job){queue[i].id, queue[i].priority, queue[i].queued, queue[i].need,
-                                     queue[i].target};
-    *ret = (struct first_snapshot){jobs, job_count, agents, agent_count};
-    return OK;
-}
-
-enum err_code jobs_waits(struct cmd *cmd, struct first_wait **ret_waits, size_t *ret_count,
-                         struct err *err)
-{
-    struct first_snapshot s;
-    struct first_result result;
-
-    TRY(snapshot(cmd, false, &s, err));
-    first_run(&s, cmd->arena, &result);
-    *ret_waits = result.waits;
-    *ret_count = result.wait_count;
-    return OK;
-}
-
-static enum err_code offer(struct cmd *cmd, const struct first_start *start, struct err *err)
-{
-    struct job_event event = {.kind = JOB_EVENT_OFFERED, .at = cmd->now};
-    char token[44]; /* never leaves: the agent gets a fresh one with the offer */
-    struct attempt attempt;
-    struct target target;
-    struct agent agent;
-    struct run run;
-    struct job job;
-
-    TRY(store_job_by_id(cmd->store, start->job, cmd->arena, &job, err));
-    TRY(store_agent_by_id(cmd->store, start->agent, cmd->arena, &agent, err));
-    TRY(store_target_by_id(cmd->store, agent.target, cmd->arena, &target, err));
-    TRY(store_run_by_id(cmd->store, job.run, cmd->arena, &run, err));
-    attempt = (struct attempt){
-        .public_id = random_port_id(&cmd->domain->random, ID_ATTEMPT),
-        .job = job.id,
-        .run = job.run,
-        .number = job.attempt_count + 1,
-        .state = ATTEMPT_OFFERED,
-        .agent = agent.id,
-        .agent_name = agent.name,
-        .target = target.id,
-        .target_name = target.name,
-        .offered = cmd->now,
-        .started = TIME_NONE,
-        .ended = TIME_NONE,
-        .price_hour_micro = target.price_hour_micro,
-        .price_gpu_hour_micro = target.price_gpu_hour_micro,
-        .exit_code = EXIT_NONE,
-        .exit_signal = EXIT_NONE,
-        .reason = STR(""),
-        .console_start = run.console_bytes,
-    };
-    token_make(token, attempt.token_hash);
-    TRY(store_attempt_insert(cmd->store, &attempt, err));
-    job.attempt = attempt.id;
-    TRY(jobs__happen(cmd, &job, &attempt, &event, err));
-    cmd_notice(cmd, NOTICE_POKE, (project_id){0}, STR(""), &agent.public_id);
-    return OK;
-}
-
-enum err_code jobs_schedule(struct cmd *cmd, struct err *err)
-{
-    struct first_snapshot s;
-    struct first_result result;
-
-    TRY(snapshot(cmd, true, &s, err));
-    if (s.job_count == 0)
-        return OK;
-    first_run(&s, cmd->arena, &result);
-    for (size_t i = 0; i < result.start_count; i++)
-        TRY(offer(cmd, &result.starts[i], err));
-    return OK;
-}
-
-static enum err_code sweep_lost(struct cmd *cmd, struct attempt *attempt, struct job *job,
-                                const char *why, struct err *err)
-{
-    struct job_event event = {
-        .kind = attempt->state == ATTEMPT_OFFERED ? JOB_EVENT_WITHDRAWN : JOB_EVENT_LOST,
-        .at = cmd->now,
-        .exit_code = EXIT_NONE,
-        .exit_signal = EXIT_NONE,
-        .reason = str_from(why),
-    };
-    struct job_event last = {.kind = JOB_EVENT_FINAL, .at = cmd->now};
-
-    if (attempt->started != TIME_NONE)
-        event.run_time_ms = MAX(cmd->now - attempt->started, 0);
-    event.gpu_ms = event.run_time_ms * job->need.gpus;
-    event.cost_micro = job_cost_micro(event.run_time_ms, attempt->price_hour_micro,
-                                      attempt->price_gpu_hour_micro, job->need.gpus);
-    TRY(jobs__happen(cmd, job, attempt, &event, err));
-    return job_state_ended(job->state) ? jobs__happen(cmd, job, attempt, &last, err) : OK;
-}
-
-static enum err_code sweep_one(struct cmd *cmd, struct attempt *attempt, struct err *err)
-{
-    const struct domain_config *config = &cmd->domain->config;
-    struct job_event last = {.kind = JOB_EVENT_FINAL, .at = cmd->now};
-    struct agent agent;
-    struct job job;
-    int64_t silent;
-
-    TRY(store_job_by_id(cmd->store, attempt->job, cmd->arena, &job, err));
-    TRY(store_agent_by_id(cmd->store, attempt->agent, cmd->arena, &agent, err));
-    lease_observe(cmd, &agent);
-    silent = lease_silent_ms(cmd, &agent.public_id);
-    if (attempt_state_ended(attempt->state)) {
-        if (cmd->now - attempt->ended > config->final_within_ms)
-            return jobs__happen(cmd, &job, attempt, &last, err);
-        return OK;
-    }
-    if (attempt->state == ATTEMPT_OFFERED && silent > config->agent_silent_ms &&
-        cmd->now - attempt->offered > config->offer_ms)
-        return sweep_lost(cmd, attempt, &job, "the agent did not take the offer", err);
-    if (attempt->state != ATTEMPT_OFFERED && silent > config->lost_after_ms)
-        return sweep_lost(cmd, attempt, &job,
-                          arena_printf(cmd->arena, "nothing was heard of agent %.*s for %lld s",
-                                       STR_ARG(agent.name), (long long)(silent / 1000)),
-                          err);
-    return OK;
-}
-
-enum err_code jobs_sweep(struct cmd *cmd, struct err *err)
-{
-    struct attempt *attempts;
-    attempt_id after = {0};
-    size_t count = 0;
-
-    do {
-        TRY(store_attempt_open(cmd->store, (agent_id){0}, after, SWEEP_MAX, cmd->arena, &attempts,
-                               &count, err));
-        for (size_t i = 0; i < count; i++)
-            TRY(sweep_one(cmd, &attempts[i], err));
-        if (count)
-            after = attempts[count - 1].id;
-    } while (count == SWEEP_MAX);
-    return OK;
 }
 
 struct str jobs_spec_member(struct cmd *cmd, const struct job *job, const char *name)

@@ -9,7 +9,7 @@
 #include "domain/cmd.h"
 #include "domain/runs/runs.h"
 #include "model/project.h"
-#include "sched/first.h"
+#include "store/store_attempt.h"
 #include "store/store_job.h"
 #include "wire/agent_messages.h"
 
@@ -26,9 +26,14 @@ struct job_spec {
     struct str command, config; /* JSON of those members */
     struct str code;            /* digest, len 0: none */
     struct str git;             /* JSON of where the code came from, len 0: not known */
+    enum job_kind kind;
+    int64_t node_count;
     struct job_need need;
+    struct str queue;  /* len 0: the default one */
     struct str target; /* len 0: any */
-    int64_t timeout_s, grace_s, retries;
+    int64_t timeout_s; /* 0: the queue's, or JOB_TIMEOUT_S_DEFAULT */
+    int64_t grace_s, retries;
+    bool retry_failed;
     uint8_t hash[HASH_BYTES]; /* of the whole body */
 };
 
@@ -41,6 +46,10 @@ MUST_CHECK enum err_code jobs_list(struct cmd *cmd, struct job_filter *filter,
                                    struct job **ret_jobs, size_t *ret_count, struct err *err);
 MUST_CHECK enum err_code jobs_attempts(struct cmd *cmd, job_id job, struct attempt **ret_attempts,
                                        size_t *ret_count, struct err *err);
+/* The placements of one of its attempts, by rank. */
+MUST_CHECK enum err_code jobs_placements(struct cmd *cmd, attempt_id attempt,
+                                         struct placement **ret_placements, size_t *ret_count,
+                                         struct err *err);
 MUST_CHECK enum err_code jobs_events(struct cmd *cmd, job_id job, int64_t after_seq, int limit,
                                      struct job_event_row **ret_events, size_t *ret_count,
                                      struct err *err);
@@ -51,11 +60,27 @@ MUST_CHECK enum err_code jobs_release(struct cmd *cmd, struct job *job, struct e
 MUST_CHECK enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run,
                                             struct err *err);
 
-/* Why each waiting job waits, by rank: what the scheduler would say now. */
-MUST_CHECK enum err_code jobs_waits(struct cmd *cmd, struct first_wait **ret_waits,
-                                    size_t *ret_count, struct err *err);
-/* Runs the scheduler and makes the offers it decides on. thread: command */
-MUST_CHECK enum err_code jobs_schedule(struct cmd *cmd, struct err *err);
+/* What the scheduler decided, by the version (event_count) of the job that it saw. A job that has
+ * changed since, or an agent that is gone, makes the decision void: it is left out.
+ * thread: command */
+struct jobs_start {
+    job_id job;
+    int64_t version;
+    target_id target;
+    int64_t step;
+    const agent_id *agents; /* one a rank; the same one again and again: ranks that share it */
+    size_t agent_count;
+};
+MUST_CHECK enum err_code jobs_start(struct cmd *cmd, const struct jobs_start *starts, size_t count,
+                                    struct err *err);
+struct jobs_evict {
+    job_id job;
+    attempt_id attempt;
+    enum ending ending;
+    job_id for_job;
+};
+MUST_CHECK enum err_code jobs_evict(struct cmd *cmd, const struct jobs_evict *evicts, size_t count,
+                                    struct err *err);
 /* Leases, offers and records that are overdue. thread: command */
 MUST_CHECK enum err_code jobs_sweep(struct cmd *cmd, struct err *err);
 
@@ -63,6 +88,7 @@ MUST_CHECK enum err_code jobs_sweep(struct cmd *cmd, struct err *err);
 struct job_offer {
     struct job job;
     struct attempt attempt;
+    struct placement placement;
     char token[WIRE_TOKEN_LEN + 1];
     struct key_text key;
 };
@@ -76,6 +102,8 @@ struct agent_poll_answer {
 MUST_CHECK enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent,
                                          const struct wire_attempt *held, size_t held_count,
                                          struct agent_poll_answer *ret_answer, struct err *err);
+/* *ret_attempt is offered still while other agents of the attempt have not accepted: nothing
+ * may start before it is not. */
 MUST_CHECK enum err_code jobs_attempt_accept(struct cmd *cmd, const struct wire_attempt *ref,
                                              struct attempt *ret_attempt, struct err *err);
 MUST_CHECK enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *ref,
@@ -87,7 +115,6 @@ MUST_CHECK enum err_code jobs_attempt_console(struct cmd *cmd, const struct wire
                                               struct err *err);
 /* Checks agent and token; for reads. */
 MUST_CHECK enum err_code jobs_attempt_require(struct cmd *cmd, const struct wire_attempt *ref,
-                                              struct attempt *ret_attempt, struct job *ret_job,
-                                              struct err *err);
+                                              struct job *ret_job, struct err *err);
 /* The member `name` of a job's spec as JSON text; {0} when absent. */
 struct str jobs_spec_member(struct cmd *cmd, const struct job *job, const char *name);

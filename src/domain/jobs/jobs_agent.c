@@ -20,91 +20,136 @@ static enum err_code fenced(const struct wire_attempt *ref, struct err *err)
     return err_set(err, ERR_FENCED, "attempt %s is not yours any more", ref->id.text);
 }
 
-static bool token_fits(const struct attempt *attempt, const struct wire_attempt *ref)
+static bool token_fits(const struct placement *placement, const struct wire_attempt *ref)
 {
     uint8_t hash[HASH_BYTES];
 
     sha256(ref->token, WIRE_TOKEN_LEN, hash);
-    return bytes_equal_const(hash, attempt->token_hash, HASH_BYTES);
+    return bytes_equal_const(hash, placement->token_hash, HASH_BYTES);
+}
+
+/* What an agent refers to: its placement of an attempt, with all beside it. */
+struct held {
+    struct job job;
+    struct jobs_ranks ranks;
+    size_t which;
+};
+
+static struct placement *placement_of(struct held *held)
+{
+    return &held->ranks.placements[held->which];
+}
+
+static enum err_code require(struct cmd *cmd, const struct wire_attempt *ref, struct held *held,
+                             struct err *err)
+{
+    struct jobs_ranks *ranks = &held->ranks;
+    bool mine = false, lost;
+
+    TRY(store_attempt_get(cmd->store, &ref->id, cmd->arena, &ranks->attempt, err));
+    TRY(store_placement_list(cmd->store, ranks->attempt.id, cmd->arena, &ranks->placements,
+                             &ranks->count, err));
+    for (held->which = 0; held->which < ranks->count; held->which++) {
+        if (placement_of(held)->agent.v != cmd->who->agent.v)
+            continue;
+        mine = true;
+        if (token_fits(placement_of(held), ref))
+            break;
+    }
+    if (!mine)
+        return err_set(err, ERR_NOT_FOUND, "attempt %s not found", ref->id.text);
+    TRY(store_job_by_id(cmd->store, ranks->attempt.job, cmd->arena, &held->job, err));
+    lost = held->which == ranks->count || placement_of(held)->state == ATTEMPT_LOST;
+    return lost || ranks->attempt.id.v != held->job.attempt.v ? fenced(ref, err) : OK;
 }
 
 enum err_code jobs_attempt_require(struct cmd *cmd, const struct wire_attempt *ref,
-                                   struct attempt *ret_attempt, struct job *ret_job,
-                                   struct err *err)
+                                   struct job *ret_job, struct err *err)
 {
-    struct attempt attempt;
+    struct held held;
 
-    TRY(store_attempt_get(cmd->store, &ref->id, cmd->arena, &attempt, err));
-    if (attempt.agent.v != cmd->who->agent.v)
-        return err_set(err, ERR_NOT_FOUND, "attempt %s not found", ref->id.text);
-    TRY(store_job_by_id(cmd->store, attempt.job, cmd->arena, ret_job, err));
-    if (!token_fits(&attempt, ref) || attempt.state == ATTEMPT_LOST ||
-        attempt.id.v != ret_job->attempt.v)
-        return fenced(ref, err);
-    *ret_attempt = attempt;
+    TRY(require(cmd, ref, &held, err));
+    *ret_job = held.job;
     return OK;
 }
 
-static enum err_code make_offer(struct cmd *cmd, struct attempt *attempt,
+static enum err_code make_offer(struct cmd *cmd, struct placement *placement,
                                 struct job_offer *ret_offer, struct err *err)
 {
     struct job_offer *o = ret_offer;
     time_ms expires;
 
-    TRY(store_job_by_id(cmd->store, attempt->job, cmd->arena, &o->job, err));
-    token_make(o->token, attempt->token_hash);
-    TRY(store_attempt_put(cmd->store, attempt, err));
+    TRY(store_attempt_by_id(cmd->store, placement->attempt, cmd->arena, &o->attempt, err));
+    TRY(store_job_by_id(cmd->store, o->attempt.job, cmd->arena, &o->job, err));
+    token_make(o->token, placement->token_hash);
+    TRY(store_placement_put(cmd->store, placement, err));
     expires = cmd->now + (o->job.timeout_s + o->job.grace_s + KEY_SLACK_S) * 1000;
-    TRY(identity_job_key(cmd, &o->job, attempt->id, expires, &o->key, err));
-    o->attempt = *attempt;
+    TRY(identity_job_key(cmd, &o->job, placement, expires, &o->key, err));
+    o->placement = *placement;
     return OK;
 }
 
-/* Whether the agent names this attempt, with the right token. */
-static bool holds(const struct wire_attempt *held, size_t count, const struct attempt *attempt)
+/* Whether the agent names this placement, with the right token. */
+static bool holds(const struct wire_attempt *held, size_t count, const struct placement *placement)
 {
     for (size_t i = 0; i < count; i++)
-        if (memcmp(held[i].id.text, attempt->public_id.text, ID_BYTES) == 0)
-            return token_fits(attempt, &held[i]);
+        if (token_fits(placement, &held[i]))
+            return true;
     return false;
 }
 
-static enum err_code lose_missing(struct cmd *cmd, struct attempt *attempt, struct err *err)
+static enum err_code lose_missing(struct cmd *cmd, struct placement *placement, struct err *err)
 {
     struct job_event event = {
         .kind = JOB_EVENT_LOST,
         .at = cmd->now,
         .exit_code = EXIT_NONE,
         .exit_signal = EXIT_NONE,
+        .ending = ENDING_GONE,
         .reason = STR("the agent does not hold it any more"),
     };
-    struct job_event last = {.kind = JOB_EVENT_FINAL, .at = cmd->now};
+    struct jobs_ranks ranks;
     struct job job;
 
-    TRY(store_job_by_id(cmd->store, attempt->job, cmd->arena, &job, err));
-    TRY(jobs__happen(cmd, &job, attempt, &event, err));
-    return job_state_ended(job.state) ? jobs__happen(cmd, &job, attempt, &last, err) : OK;
+    TRY(jobs__ranks_get(cmd, placement->attempt, &ranks, err));
+    if (cmd->now - ranks.attempt.offered <= MISSING_AFTER_MS)
+        return OK;
+    TRY(store_job_by_id(cmd->store, ranks.attempt.job, cmd->arena, &job, err));
+    for (size_t i = 0; i < ranks.count; i++)
+        if (ranks.placements[i].id.v == placement->id.v)
+            TRY(jobs__said(cmd, &job, &ranks, i, &event, err));
+    return OK;
 }
 
-/* One open attempt of the agent: offer it, stop it, or notice that it is gone. */
-static enum err_code poll_one(struct cmd *cmd, struct attempt *attempt, bool held,
+/* One open placement of the agent: offer it, stop it, or notice that it is gone. */
+static enum err_code poll_one(struct cmd *cmd, struct placement *placement, bool held,
                               struct agent_poll_answer *answer, struct err *err)
 {
-    if (attempt->state == ATTEMPT_OFFERED && !held) {
+    if (placement->state == ATTEMPT_OFFERED && !held) {
         struct job_offer *offer = &answer->offers[answer->offer_count];
         if (answer->spec_bytes >= OFFER_SPECS_BYTES_MAX)
             return OK; /* the agent comes again as soon as it has these */
-        TRY(make_offer(cmd, attempt, offer, err));
+        TRY(make_offer(cmd, placement, offer, err));
         answer->offer_count++;
         answer->spec_bytes += offer->job.spec.len + OFFER_FIXED_BYTES;
         return OK;
     }
-    if (attempt->state == ATTEMPT_STOPPING && held)
-        answer->stops[answer->stop_count++] = attempt->public_id;
-    if (!held && !attempt_state_ended(attempt->state) &&
-        cmd->now - attempt->offered > MISSING_AFTER_MS)
-        return lose_missing(cmd, attempt, err);
+    if (placement->state == ATTEMPT_STOPPING && held) {
+        struct attempt attempt;
+        TRY(store_attempt_by_id(cmd->store, placement->attempt, cmd->arena, &attempt, err));
+        answer->stops[answer->stop_count++] = attempt.public_id;
+    }
+    if (!held && !attempt_state_ended(placement->state))
+        return lose_missing(cmd, placement, err);
     return OK;
+}
+
+static bool is_open(const struct placement *open, size_t count, const struct wire_attempt *ref)
+{
+    for (size_t i = 0; i < count; i++)
+        if (token_fits(&open[i], ref))
+            return true;
+    return false;
 }
 
 enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct wire_attempt *held,
@@ -112,21 +157,21 @@ enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct
                               struct err *err)
 {
     struct agent_poll_answer answer = {0};
-    struct attempt *open;
+    struct placement *open;
     size_t open_count = 0;
 
     TRY(agents_called(cmd, agent, err));
-    TRY(store_attempt_open(cmd->store, agent->id, (attempt_id){0}, OPEN_ATTEMPTS_MAX, cmd->arena,
-                           &open, &open_count, err));
+    TRY(store_placement_of_agent(cmd->store, agent->id, OPEN_ATTEMPTS_MAX, cmd->arena, &open,
+                                 &open_count, err));
     answer.offers = arena_array(cmd->arena, open_count, sizeof *answer.offers);
     answer.stops = arena_array(cmd->arena, open_count, sizeof *answer.stops);
     answer.fenced = arena_array(cmd->arena, held_count, sizeof *answer.fenced);
     for (size_t i = 0; i < open_count; i++)
         TRY(poll_one(cmd, &open[i], holds(held, held_count, &open[i]), &answer, err));
     for (size_t i = 0; i < held_count; i++) {
-        struct attempt attempt;
         struct job job;
-        if (jobs_attempt_require(cmd, &held[i], &attempt, &job, NULL) != OK)
+        if (!is_open(open, open_count, &held[i]) &&
+            jobs_attempt_require(cmd, &held[i], &job, NULL) != OK)
             answer.fenced[answer.fenced_count++] = held[i].id;
     }
     *ret_answer = answer;
@@ -137,20 +182,49 @@ enum err_code jobs_attempt_accept(struct cmd *cmd, const struct wire_attempt *re
                                   struct attempt *ret_attempt, struct err *err)
 {
     struct job_event event = {.kind = JOB_EVENT_ACCEPTED, .at = cmd->now};
-    struct job job;
+    struct held held;
 
-    TRY(jobs_attempt_require(cmd, ref, ret_attempt, &job, err));
-    if (ret_attempt->state == ATTEMPT_CANCELLED)
+    TRY(require(cmd, ref, &held, err));
+    if (placement_of(&held)->state == ATTEMPT_CANCELLED)
         return fenced(ref, err);
-    if (ret_attempt->state != ATTEMPT_OFFERED)
-        return OK; /* the answer to an earlier accept was lost */
-    return jobs__happen(cmd, &job, ret_attempt, &event, err);
+    TRY(jobs__said(cmd, &held.job, &held.ranks, held.which, &event, err));
+    *ret_attempt = held.ranks.attempt;
+    return OK;
 }
 
-static enum err_code report_end(struct cmd *cmd, struct job *job, struct attempt *attempt,
+/* When it happened, by the agent's clock, which may be wrong: not before what came before it, and
+ * not in the future. */
+static time_ms time_of(struct cmd *cmd, const struct held *held, const struct wire_status *status)
+{
+    const struct placement *p = &held->ranks.placements[held->which];
+    time_ms least = p->started == TIME_NONE ? held->ranks.attempt.offered
+                                            : p->started + MAX(status->run_time_ms, 0);
+    time_ms at = status->at == TIME_NONE ? cmd->now : status->at;
+
+    return MIN(MAX(at, least), cmd->now);
+}
+
+/* It cannot start what it accepted, and others have not even accepted: nothing has begun. */
+static enum err_code give_back(struct cmd *cmd, struct held *held, const struct wire_status *status,
+                               struct err *err)
+{
+    struct job_event event = {
+        .kind = JOB_EVENT_WITHDRAWN,
+        .at = cmd->now,
+        .exit_code = EXIT_NONE,
+        .exit_signal = EXIT_NONE,
+        .ending = ENDING_START,
+        .reason = status->reason,
+    };
+
+    return jobs__stop(cmd, &held->job, &held->ranks, &event, err);
+}
+
+static enum err_code report_end(struct cmd *cmd, struct held *held,
                                 const struct wire_status *status, struct err *err)
 {
-    time_ms at = status->at == TIME_NONE ? cmd->now : status->at;
+    const struct placement *p = placement_of(held);
+    time_ms at = time_of(cmd, held, status);
     struct job_event event = {
         .kind = JOB_EVENT_ENDED,
         .at = at,
@@ -159,16 +233,16 @@ static enum err_code report_end(struct cmd *cmd, struct job *job, struct attempt
         .oom = status->oom,
         .failed_to_start = status->failed_to_start,
         .timed_out = status->timed_out,
+        .stopped = status->stopped,
         .run_time_ms = status->run_time_ms,
         .reason = status->reason,
     };
 
     if (event.run_time_ms < 0)
-        event.run_time_ms = attempt->started == TIME_NONE ? 0 : MAX(at - attempt->started, 0);
-    event.gpu_ms = event.run_time_ms * job->need.gpus;
-    event.cost_micro = job_cost_micro(event.run_time_ms, attempt->price_hour_micro,
-                                      attempt->price_gpu_hour_micro, job->need.gpus);
-    return jobs__happen(cmd, job, attempt, &event, err);
+        event.run_time_ms = p->started == TIME_NONE ? 0 : MAX(at - p->started, 0);
+    if (held->job.state == JOB_OFFERED)
+        return give_back(cmd, held, status, err);
+    return jobs__said(cmd, &held->job, &held->ranks, held->which, &event, err);
 }
 
 enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *ref,
@@ -178,42 +252,43 @@ enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *re
     static const enum job_event_kind kinds[] = {[WIRE_STARTING] = JOB_EVENT_STARTING,
                                                 [WIRE_RUNNING] = JOB_EVENT_RUNNING,
                                                 [WIRE_ENDED] = JOB_EVENT_ENDED};
-    struct job_event event = {.kind = kinds[status->state], .at = status->at};
-    struct job job;
+    struct job_event event = {.kind = kinds[status->state]};
+    struct held held;
 
-    TRY(jobs_attempt_require(cmd, ref, ret_attempt, &job, err));
+    TRY(require(cmd, ref, &held, err));
+    event.at = time_of(cmd, &held, status);
     if (event.kind == JOB_EVENT_ENDED) {
-        if (!attempt_state_ended(ret_attempt->state))
-            TRY(report_end(cmd, &job, ret_attempt, status, err));
-        if (!status->final || ret_attempt->final)
-            return OK;
+        TRY(report_end(cmd, &held, status, err));
         event = (struct job_event){.kind = JOB_EVENT_FINAL, .at = cmd->now};
-        return jobs__happen(cmd, &job, ret_attempt, &event, err);
+        if (status->final)
+            TRY(jobs__said(cmd, &held.job, &held.ranks, held.which, &event, err));
+    } else {
+        TRY(jobs__said(cmd, &held.job, &held.ranks, held.which, &event, err));
     }
-    if (!job_event_is_legal(job.state, event.kind))
-        return OK; /* late or repeated: the first said it */
-    return jobs__happen(cmd, &job, ret_attempt, &event, err);
+    *ret_attempt = held.ranks.attempt;
+    return OK;
 }
 
 enum err_code jobs_attempt_console(struct cmd *cmd, const struct wire_attempt *ref, int64_t offset,
                                    struct str text, int64_t *ret_offset, struct err *err)
 {
-    struct attempt attempt;
-    struct job job;
+    struct placement *p;
+    struct held held;
     struct run run;
 
-    TRY(jobs_attempt_require(cmd, ref, &attempt, &job, err));
-    *ret_offset = attempt.console_bytes;
-    if (offset != attempt.console_bytes)
+    TRY(require(cmd, ref, &held, err));
+    p = placement_of(&held);
+    *ret_offset = p->console_bytes;
+    if (offset != p->console_bytes)
         return err_set(err, ERR_OFFSET, "the console text of attempt %s goes on at %lld, not %lld",
-                       ref->id.text, (long long)attempt.console_bytes, (long long)offset);
-    if (attempt.final)
+                       ref->id.text, (long long)p->console_bytes, (long long)offset);
+    if (p->final)
         return err_set(err, ERR_CONFLICT, "the record of attempt %s is closed", ref->id.text);
-    TRY(store_run_by_id(cmd->store, attempt.run, cmd->arena, &run, err));
+    TRY(store_run_by_id(cmd->store, held.job.run, cmd->arena, &run, err));
     TRY(store_console_append(cmd->store, &run, text, err));
-    attempt.console_bytes += (int64_t)text.len;
-    TRY(store_attempt_put(cmd->store, &attempt, err));
+    p->console_bytes += (int64_t)text.len;
+    TRY(store_placement_put(cmd->store, p, err));
     cmd_notice(cmd, NOTICE_CONSOLE, run.project, run.project_name, &run.public_id);
-    *ret_offset = attempt.console_bytes;
+    *ret_offset = p->console_bytes;
     return OK;
 }

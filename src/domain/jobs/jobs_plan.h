@@ -5,12 +5,11 @@
 #include "model/job.h"
 
 enum job_action_kind {
-    JOB_ACTION_RUN_STATE,      /* bring the run to `run_state` */
-    JOB_ACTION_WAKE_SCHEDULER, /* it waits, or it gave something back */
-    JOB_ACTION_STOP_WORK,      /* tell the agent to end the attempt */
-    JOB_ACTION_REVOKE_KEY,     /* its record is complete */
-    JOB_ACTION_LIMIT_KEY,      /* its attempt was fenced: an hour for what it still has */
-    JOB_ACTION_CLOSE_CONSOLE,  /* no more console text will come */
+    JOB_ACTION_RUN_STATE,     /* bring the run to `run_state` */
+    JOB_ACTION_STOP_WORK,     /* tell its agents to end the attempt */
+    JOB_ACTION_REVOKE_KEY,    /* its record is complete */
+    JOB_ACTION_LIMIT_KEY,     /* its attempt was fenced: an hour for what it still has */
+    JOB_ACTION_CLOSE_CONSOLE, /* no more console text will come */
 };
 
 struct job_action {

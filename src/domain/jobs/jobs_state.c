@@ -9,18 +9,25 @@
 #define NOT_STARTED (IN(JOB_HELD) | IN(JOB_QUEUED) | IN(JOB_OFFERED))
 #define ENDED       (IN(JOB_SUCCEEDED) | IN(JOB_FAILED) | IN(JOB_CANCELLED))
 
+#define BACKOFF_MS_MIN 10000
+#define BACKOFF_MS_MAX 600000
+
 static const unsigned legal[JOB_EVENT_COUNT] = {
     [JOB_EVENT_SUBMITTED] = IN(JOB_HELD) | IN(JOB_QUEUED),
     [JOB_EVENT_RELEASED] = IN(JOB_HELD),
+    [JOB_EVENT_HELD] = IN(JOB_QUEUED),
+    [JOB_EVENT_CHANGED] = NOT_STARTED | WORKING,
     [JOB_EVENT_OFFERED] = IN(JOB_QUEUED),
     [JOB_EVENT_WITHDRAWN] = IN(JOB_OFFERED),
     [JOB_EVENT_ACCEPTED] = IN(JOB_OFFERED),
     [JOB_EVENT_STARTING] = IN(JOB_CLAIMED),
     [JOB_EVENT_RUNNING] = IN(JOB_CLAIMED) | IN(JOB_STARTING),
-    [JOB_EVENT_CANCEL] = NOT_STARTED | (WORKING & ~IN(JOB_STOPPING)),
+    [JOB_EVENT_CANCEL] = NOT_STARTED | WORKING,
+    [JOB_EVENT_EVICT] = IN(JOB_OFFERED) | (WORKING & ~IN(JOB_STOPPING)),
+    [JOB_EVENT_RANK] = IN(JOB_OFFERED) | WORKING,
     [JOB_EVENT_ENDED] = WORKING,
     [JOB_EVENT_LOST] = WORKING,
-    [JOB_EVENT_FINAL] = ENDED,
+    [JOB_EVENT_FINAL] = ENDED | IN(JOB_QUEUED) | IN(JOB_HELD),
 };
 
 bool job_event_is_legal(enum job_state state, enum job_event_kind kind)
@@ -29,9 +36,44 @@ bool job_event_is_legal(enum job_state state, enum job_event_kind kind)
     return (legal[kind] & IN(state)) != 0;
 }
 
-static void end_job(struct job *job, enum job_state state, const struct job_event *e)
+bool ending_is_eviction(enum ending ending)
+{
+    return ending == ENDING_RECLAIMED || ending == ENDING_OUTRANKED || ending == ENDING_SPOT ||
+           ending == ENDING_MAINTENANCE || ending == ENDING_AGENT_STOPPED;
+}
+
+static bool end_is_good(const struct job_event *e)
+{
+    return e->exit_code == 0 && e->exit_signal <= 0 && !e->failed_to_start && !e->timed_out;
+}
+
+enum ending job_event_ending(const struct job_event *e)
+{
+    if (e->ending != ENDING_NONE)
+        return e->ending;
+    if (e->failed_to_start)
+        return ENDING_START;
+    if (e->timed_out)
+        return ENDING_TIMEOUT;
+    if (end_is_good(e))
+        return ENDING_DONE;
+    if (e->oom)
+        return ENDING_OOM;
+    return e->exit_signal > 0 ? ENDING_SIGNAL : ENDING_EXIT;
+}
+
+/* 10 s after the first time, doubled with each further one. */
+static int64_t backoff_ms(int64_t times)
+{
+    return times > 6 ? BACKOFF_MS_MAX : MIN(BACKOFF_MS_MIN << (times - 1), BACKOFF_MS_MAX);
+}
+
+static void end_job(struct job *job, enum job_state state, enum ending ending,
+                    const struct job_event *e)
 {
     job->state = state;
+    job->ending = ending;
+    job->stop_for = ENDING_NONE;
     job->ended = e->at;
     job->exit_code = e->exit_code;
     job->exit_signal = e->exit_signal;
@@ -47,43 +89,124 @@ static void account(struct job *job, const struct job_event *e)
         job->cost_micro = INT64_MAX;
 }
 
-static void back_to_queue(struct job *job, const struct job_event *e)
+static void forget_attempt(struct job *job)
 {
-    job->state = JOB_QUEUED;
-    job->queued = job->queued == TIME_NONE ? e->at : job->queued; /* keeps its age */
     job->attempt = (attempt_id){0};
     memset(job->attempt_public_id.text, 0, ID_BYTES);
 }
 
+/* It keeps its age; and its attempt until its record is complete, before it gets another one. */
+static void back_to_queue(struct job *job, const struct job_event *e)
+{
+    job->state = JOB_QUEUED;
+    job->queued = job->queued == TIME_NONE ? e->at : job->queued;
+    job->stop_for = ENDING_NONE;
+    if (e->kind != JOB_EVENT_ENDED)
+        forget_attempt(job);
+}
+
+static void apply_final(struct job *job)
+{
+    if (IN(job->state) & ENDED)
+        job->final = true;
+    else
+        forget_attempt(job);
+}
+
+/* Nothing started: it does not count against the retries. An offer that fails again and again is
+ * made more and more rarely. */
+static void apply_withdrawn(struct job *job, const struct job_event *e)
+{
+    job->withdrawals++;
+    job->not_before = job->withdrawals < 2 ? TIME_NONE : e->at + backoff_ms(job->withdrawals - 1);
+    back_to_queue(job, e);
+}
+
 static void apply_lost(struct job *job, const struct job_event *e)
 {
+    enum ending ending = e->ending ? e->ending : ENDING_NODE_LOST;
+
     account(job, e);
-    if (job->cancel_asked)
-        end_job(job, JOB_CANCELLED, e);
-    else if (job->attempt_count > job->retries)
-        end_job(job, JOB_FAILED, e);
-    else
-        back_to_queue(job, e);
+    if (job->cancel_asked) {
+        end_job(job, JOB_CANCELLED, ENDING_CANCELLED, e);
+        return;
+    }
+    if (!ending_is_eviction(ending))
+        job->failures++;
+    if (job->failures > job->retries && job->kind == JOB_BATCH) {
+        end_job(job, JOB_FAILED, ending, e);
+        return;
+    }
+    if (e->next_step > job->step_from) {
+        job->step_from = e->next_step;
+        job->ladder_at = e->at;
+    }
+    back_to_queue(job, e);
 }
 
 static void apply_ended(struct job *job, const struct job_event *e)
 {
-    bool good = e->exit_code == 0 && e->exit_signal < 0 && !e->failed_to_start && !e->timed_out;
+    enum ending ending = job_event_ending(e);
+    bool again = ending != ENDING_DONE && job->retry_failed && job->failures < job->retries;
 
     account(job, e);
-    if (job->cancel_asked)
-        end_job(job, JOB_CANCELLED, e);
-    else
-        end_job(job, good ? JOB_SUCCEEDED : JOB_FAILED, e);
+    if (job->cancel_asked) {
+        end_job(job, JOB_CANCELLED, ENDING_CANCELLED, e);
+    } else if (ending_is_eviction(job->stop_for) && e->stopped) {
+        back_to_queue(job, e);
+    } else if (job->kind == JOB_SERVICE || again) {
+        job->failures++;
+        job->not_before = e->at + backoff_ms(job->failures);
+        back_to_queue(job, e);
+    } else {
+        end_job(job, ending == ENDING_DONE ? JOB_SUCCEEDED : JOB_FAILED, ending, e);
+    }
 }
 
 static void apply_cancel(struct job *job, const struct job_event *e)
 {
+    enum ending ending = e->ending ? e->ending : ENDING_CANCELLED;
+
     job->cancel_asked = true;
+    job->stop_for = ending;
     if (IN(job->state) & WORKING)
         job->state = JOB_STOPPING;
     else
-        end_job(job, JOB_CANCELLED, e);
+        end_job(job, JOB_CANCELLED, ending, e);
+}
+
+static void apply_evict(struct job *job, const struct job_event *e)
+{
+    ENSURE(ending_is_eviction(e->ending));
+    if (job->state == JOB_OFFERED) {
+        back_to_queue(job, e);
+        return;
+    }
+    job->state = JOB_STOPPING;
+    job->stop_for = e->ending;
+}
+
+/* The first bad end of a rank ends the others. */
+static void apply_rank(struct job *job, const struct job_event *e)
+{
+    if (job->state == JOB_OFFERED || !attempt_state_ended(e->rank_state) ||
+        e->rank_state == ATTEMPT_SUCCEEDED)
+        return;
+    job->state = JOB_STOPPING;
+    if (job->stop_for == ENDING_NONE)
+        job->stop_for = ENDING_GANG;
+}
+
+static void apply_submitted(struct job *job, const struct job_event *e)
+{
+    job->queued = job->state == JOB_QUEUED ? e->at : TIME_NONE;
+}
+
+static void apply_running(struct job *job, const struct job_event *e)
+{
+    job->state = JOB_RUNNING;
+    job->started = job->started == TIME_NONE ? e->at : job->started;
+    job->withdrawals = 0;
 }
 
 enum err_code job_apply(struct job *job, const struct job_event *e, struct err *err)
@@ -92,58 +215,82 @@ enum err_code job_apply(struct job *job, const struct job_event *e, struct err *
         return err_set(err, ERR_CONFLICT, "job %s is %s: %s cannot happen now", job->public_id.text,
                        job_state_name(job->state), job_event_kind_name(e->kind));
     switch (e->kind) {
-    case JOB_EVENT_SUBMITTED: break;
+    case JOB_EVENT_SUBMITTED: apply_submitted(job, e); break;
     case JOB_EVENT_RELEASED:
         job->state = JOB_QUEUED;
-        job->queued = e->at;
+        job->queued = job->queued == TIME_NONE ? e->at : job->queued;
         break;
+    case JOB_EVENT_HELD: job->state = JOB_HELD; break;
+    case JOB_EVENT_CHANGED: job->priority = e->priority; break;
     case JOB_EVENT_OFFERED:
         job->state = JOB_OFFERED;
+        job->not_before = TIME_NONE;
         job->attempt_count++;
         job->attempt_public_id = e->attempt;
         break;
-    case JOB_EVENT_WITHDRAWN:
-        job->attempt_count--; /* nothing started: it does not count against the retries */
-        back_to_queue(job, e);
-        break;
+    case JOB_EVENT_WITHDRAWN: apply_withdrawn(job, e); break;
     case JOB_EVENT_ACCEPTED: job->state = JOB_CLAIMED; break;
     case JOB_EVENT_STARTING: job->state = JOB_STARTING; break;
-    case JOB_EVENT_RUNNING:
-        job->state = JOB_RUNNING;
-        job->started = job->started == TIME_NONE ? e->at : job->started;
-        break;
+    case JOB_EVENT_RUNNING: apply_running(job, e); break;
     case JOB_EVENT_CANCEL: apply_cancel(job, e); break;
+    case JOB_EVENT_EVICT: apply_evict(job, e); break;
+    case JOB_EVENT_RANK: apply_rank(job, e); break;
     case JOB_EVENT_ENDED: apply_ended(job, e); break;
     case JOB_EVENT_LOST: apply_lost(job, e); break;
-    case JOB_EVENT_FINAL: job->final = true; break;
+    case JOB_EVENT_FINAL: apply_final(job); break;
     case JOB_EVENT_COUNT: break;
     }
     job->event_count++;
     return OK;
 }
 
-static enum attempt_state attempt_end(const struct job_event *e, bool cancel_asked)
-{
-    if (cancel_asked)
-        return ATTEMPT_CANCELLED;
-    return e->exit_code == 0 && e->exit_signal < 0 && !e->failed_to_start && !e->timed_out
-               ? ATTEMPT_SUCCEEDED
-               : ATTEMPT_FAILED;
-}
-
-static void attempt_close(struct attempt *a, enum attempt_state state, const struct job_event *e)
+static void attempt_close(struct attempt *a, enum attempt_state state, enum ending ending,
+                          const struct job_event *e)
 {
     a->state = state;
+    a->ending = ending;
     a->ended = e->at;
     a->exit_code = e->exit_code;
     a->exit_signal = e->exit_signal;
     a->oom = e->oom;
     a->reason = e->reason.data ? e->reason : STR("");
     a->run_time_ms = e->run_time_ms;
+    a->gpu_ms = e->gpu_ms;
     a->cost_micro = e->cost_micro;
 }
 
-void attempt_apply(struct attempt *a, const struct job_event *e, bool cancel_asked)
+static void attempt_end(struct attempt *a, const struct job_event *e, const struct job *job)
+{
+    enum ending ending = job_event_ending(e);
+
+    if (job->cancel_asked)
+        attempt_close(a, ATTEMPT_CANCELLED, job->stop_for ? job->stop_for : ENDING_CANCELLED, e);
+    else if (ending_is_eviction(job->stop_for) && e->stopped)
+        attempt_close(a, ATTEMPT_PREEMPTED, job->stop_for, e);
+    else
+        attempt_close(a, ending == ENDING_DONE ? ATTEMPT_SUCCEEDED : ATTEMPT_FAILED, ending, e);
+}
+
+/* What it still sends is kept aside, nothing waits for it. */
+static void attempt_lose(struct attempt *a, enum ending ending, const struct job_event *e)
+{
+    attempt_close(a, ending_is_eviction(ending) ? ATTEMPT_PREEMPTED : ATTEMPT_LOST, ending, e);
+    a->final = true;
+}
+
+/* Asked to end: at once when it was only offered. */
+static void attempt_stop(struct attempt *a, enum attempt_state if_offered,
+                         const struct job_event *e)
+{
+    if (a->state == ATTEMPT_OFFERED) {
+        attempt_close(a, if_offered, e->ending ? e->ending : ENDING_CANCELLED, e);
+        a->final = true;
+    } else if (!attempt_state_ended(a->state)) {
+        a->state = ATTEMPT_STOPPING;
+    }
+}
+
+void attempt_apply(struct attempt *a, const struct job_event *e, const struct job *job)
 {
     switch (e->kind) {
     case JOB_EVENT_ACCEPTED: a->state = ATTEMPT_CLAIMED; break;
@@ -151,23 +298,23 @@ void attempt_apply(struct attempt *a, const struct job_event *e, bool cancel_ask
     case JOB_EVENT_RUNNING:
         a->state = ATTEMPT_RUNNING;
         a->started = e->at;
+        a->charged = e->at;
         break;
-    case JOB_EVENT_CANCEL:
-        if (a->state == ATTEMPT_OFFERED)
-            attempt_close(a, ATTEMPT_CANCELLED, e);
-        else if (!attempt_state_ended(a->state))
+    case JOB_EVENT_CANCEL: attempt_stop(a, ATTEMPT_CANCELLED, e); break;
+    case JOB_EVENT_EVICT: attempt_stop(a, ATTEMPT_PREEMPTED, e); break;
+    case JOB_EVENT_RANK:
+        if (a->state != ATTEMPT_OFFERED && attempt_state_ended(e->rank_state) &&
+            e->rank_state != ATTEMPT_SUCCEEDED)
             a->state = ATTEMPT_STOPPING;
-        a->final = a->final || attempt_state_ended(a->state);
         break;
-    case JOB_EVENT_ENDED: attempt_close(a, attempt_end(e, cancel_asked), e); break;
-    case JOB_EVENT_WITHDRAWN:
-    case JOB_EVENT_LOST:
-        attempt_close(a, ATTEMPT_LOST, e);
-        a->final = true; /* what it still sends is kept aside, nothing waits for it */
-        break;
+    case JOB_EVENT_ENDED: attempt_end(a, e, job); break;
+    case JOB_EVENT_WITHDRAWN: attempt_lose(a, e->ending ? e->ending : ENDING_NOT_TAKEN, e); break;
+    case JOB_EVENT_LOST: attempt_lose(a, e->ending ? e->ending : ENDING_NODE_LOST, e); break;
     case JOB_EVENT_FINAL: a->final = true; break;
     case JOB_EVENT_SUBMITTED:
     case JOB_EVENT_RELEASED:
+    case JOB_EVENT_HELD:
+    case JOB_EVENT_CHANGED:
     case JOB_EVENT_OFFERED:
     case JOB_EVENT_COUNT: break;
     }
@@ -211,6 +358,20 @@ static void put_if(struct json_writer *w, const char *key, int64_t value, int64_
     json_put_i64(w, value);
 }
 
+static void put_text(struct json_writer *w, const char *key, struct str text)
+{
+    if (text.len == 0)
+        return;
+    json_put_key(w, key);
+    json_put_str(w, text);
+}
+
+static bool is_an_end(const struct job_event *e)
+{
+    return e->kind == JOB_EVENT_ENDED || e->kind == JOB_EVENT_LOST ||
+           (e->kind == JOB_EVENT_RANK && attempt_state_ended(e->rank_state));
+}
+
 struct str job_event_encode(const struct job_event *e, struct arena *arena)
 {
     CLEANUP(buf_release) struct buf out = {0};
@@ -219,22 +380,36 @@ struct str job_event_encode(const struct job_event *e, struct arena *arena)
     buf_init(&out, 8192);
     json_writer_init(&w, &out);
     json_begin_object(&w);
-    if (e->kind == JOB_EVENT_ENDED || e->kind == JOB_EVENT_LOST) {
+    if (is_an_end(e)) {
         put_if(&w, "exit_code", e->exit_code, EXIT_NONE);
         put_if(&w, "signal", e->exit_signal, EXIT_NONE);
         put_if(&w, "oom", e->oom, 0);
         put_if(&w, "failed_to_start", e->failed_to_start, 0);
         put_if(&w, "timed_out", e->timed_out, 0);
+        put_if(&w, "stopped", e->stopped, 0);
         put_if(&w, "run_time_ms", e->run_time_ms, 0);
         put_if(&w, "gpu_ms", e->gpu_ms, 0);
         put_if(&w, "cost_micro", e->cost_micro, 0);
+        put_if(&w, "next_step", e->next_step, 0);
     }
-    if (e->reason.len) {
-        json_put_key(&w, "reason");
-        json_put_str(&w, e->reason);
+    if (e->kind == JOB_EVENT_RANK) {
+        put_if(&w, "rank", e->rank, -1);
+        put_text(&w, "rank_state", str_from(attempt_state_name(e->rank_state)));
     }
+    if (e->kind == JOB_EVENT_CHANGED)
+        put_if(&w, "priority", e->priority, INT64_MIN);
+    put_text(&w, "ending", str_from(ending_name(e->ending)));
+    put_text(&w, "reason", e->reason);
     json_end_object(&w);
     return arena_copy(arena, buf_str(&out));
+}
+
+static void take_flag(struct json_reader *r, const char *key, bool *ret_flag)
+{
+    int64_t value = 0;
+
+    json_take_i64_opt(r, key, 0, 1, &value);
+    *ret_flag = value != 0;
 }
 
 enum err_code job_event_decode(struct str detail, struct arena *arena, struct job_event *event,
@@ -242,26 +417,34 @@ enum err_code job_event_decode(struct str detail, struct arena *arena, struct jo
 {
     CLEANUP(json_release) json_t *json = NULL;
     struct json_reader r;
-    int64_t exit_code = EXIT_NONE, exit_signal = EXIT_NONE, oom = 0, failed = 0, timed_out = 0;
-    struct str reason = {0};
+    int64_t exit_code = EXIT_NONE, exit_signal = EXIT_NONE;
+    struct str reason = {0}, ending = STR(""), rank_state = {0};
 
     TRY(json_parse(detail, 16384, &json, err));
     json_reader_init(&r, json, "", err);
     json_take_i64_opt(&r, "exit_code", 0, 255, &exit_code);
     json_take_i64_opt(&r, "signal", 0, 255, &exit_signal);
-    json_take_i64_opt(&r, "oom", 0, 1, &oom);
-    json_take_i64_opt(&r, "failed_to_start", 0, 1, &failed);
-    json_take_i64_opt(&r, "timed_out", 0, 1, &timed_out);
+    take_flag(&r, "oom", &event->oom);
+    take_flag(&r, "failed_to_start", &event->failed_to_start);
+    take_flag(&r, "timed_out", &event->timed_out);
+    take_flag(&r, "stopped", &event->stopped);
     json_take_i64_opt(&r, "run_time_ms", 0, INT64_MAX, &event->run_time_ms);
     json_take_i64_opt(&r, "gpu_ms", 0, INT64_MAX, &event->gpu_ms);
     json_take_i64_opt(&r, "cost_micro", 0, INT64_MAX, &event->cost_micro);
+    json_take_i64_opt(&r, "next_step", 0, INT64_MAX, &event->next_step);
+    json_take_i64_opt(&r, "rank", 0, JOB_NODES_MAX, &event->rank);
+    json_take_i64_opt(&r, "priority", INT64_MIN, INT64_MAX, &event->priority);
+    json_take_text_opt(&r, "rank_state", 32, &rank_state);
+    json_take_text_opt(&r, "ending", 32, &ending);
     json_take_note_opt(&r, "reason", 4096, &reason);
     TRY(json_reader_end(&r));
     event->exit_code = (int)exit_code;
     event->exit_signal = (int)exit_signal;
-    event->oom = oom != 0;
-    event->failed_to_start = failed != 0;
-    event->timed_out = timed_out != 0;
+    event->ending = ending_from_name(ending);
+    event->rank_state = attempt_state_from_name(rank_state);
     event->reason = reason.data ? arena_copy(arena, reason) : STR("");
+    if (event->ending == ENDING_COUNT ||
+        (event->kind == JOB_EVENT_RANK && event->rank_state == ATTEMPT_STATE_COUNT))
+        return err_set(err, ERR_INVALID, "the event names an ending or a state that is not known");
     return OK;
 }

@@ -12,8 +12,12 @@
 MUST_CHECK enum err_code job_apply(struct job *job, const struct job_event *event, struct err *err);
 /* Whether job_apply would take it. */
 bool job_event_is_legal(enum job_state state, enum job_event_kind kind);
-/* The same for the attempt that the event is about. */
-void attempt_apply(struct attempt *attempt, const struct job_event *event, bool cancel_asked);
+/* The same for the attempt that the event is about, before it is applied to the job. */
+void attempt_apply(struct attempt *attempt, const struct job_event *event, const struct job *job);
+/* How work ended that was not ended for a reason of ours: exit code, signal, time limit. */
+enum ending job_event_ending(const struct job_event *event);
+/* Whether an attempt that is ended for this reason gives its job back to the queue. */
+bool ending_is_eviction(enum ending ending);
 
 /* Price of a run time, rounded half up, saturating. */
 int64_t job_cost_micro(int64_t run_time_ms, int64_t price_hour_micro, int64_t price_gpu_hour_micro,

@@ -10,13 +10,15 @@
 enum err_code queues_get(struct cmd *cmd, struct str name, struct job_queue *ret_queue,
                          struct err *err)
 {
-    return store_queue_get(cmd->store, name, cmd->arena, ret_queue, err);
+    TRY(store_queue_get(cmd->store, name, cmd->arena, ret_queue, err));
+    return store_queue_open_jobs(cmd->store, ret_queue, 1, err);
 }
 
 enum err_code queues_list(struct cmd *cmd, struct str after, int limit,
                           struct job_queue **ret_queues, size_t *ret_count, struct err *err)
 {
-    return store_queue_list(cmd->store, after, limit, cmd->arena, ret_queues, ret_count, err);
+    TRY(store_queue_list(cmd->store, after, limit, cmd->arena, ret_queues, ret_count, err));
+    return store_queue_open_jobs(cmd->store, *ret_queues, *ret_count, err);
 }
 
 static enum err_code say(struct cmd *cmd, const struct job_queue *queue, struct err *err)
@@ -70,7 +72,7 @@ enum err_code queues_delete(struct cmd *cmd, struct str name, struct err *err)
 {
     struct job_queue queue;
 
-    TRY(store_queue_get(cmd->store, name, cmd->arena, &queue, err));
+    TRY(queues_get(cmd, name, &queue, err));
     if (str_eq_c(name, QUEUE_DEFAULT))
         return err_set(err, ERR_CONFLICT,
                        "queue \"" QUEUE_DEFAULT "\" takes the jobs that name none: it stays");
@@ -91,7 +93,7 @@ enum err_code queues_order(struct cmd *cmd, struct str name, enum queue_order or
 {
     struct job_queue queue;
 
-    TRY(store_queue_get(cmd->store, name, cmd->arena, &queue, err));
+    TRY(queues_get(cmd, name, &queue, err));
     queue.held = order == QUEUE_HOLD || (order == QUEUE_DRAIN && queue.held);
     queue.draining = order == QUEUE_DRAIN || (order == QUEUE_HOLD && queue.draining);
     TRY(store_queue_update(cmd->store, &queue, err));

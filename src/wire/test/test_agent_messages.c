@@ -12,7 +12,8 @@
 #define TOKEN "0123456789abcdefghijABCDEFGHIJ0123456789abc"
 #define OFFER                                                                                      \
     "{\"attempt\":\"tabcdefghij22\",\"token\":\"" TOKEN "\",\"job\":\"jabcdefghij22\","            \
-    "\"run\":\"rabcdefghij22\",\"project\":\"demo\",\"name\":\"a b\",\"number\":2,"                \
+    "\"run\":\"rabcdefghij22\",\"project\":\"demo\",\"name\":\"a "                                 \
+    "b\",\"number\":2,\"rank\":2,\"rank_count\":1,\"node_count\":4,"                               \
     "\"command\":[\"python\",\"\",\"x y\"],\"env\":{\"A\":\"1=2\",\"B_2\":\"\"},"                  \
     "\"config\":{\"lr\":0.1},\"code\":null,\"cpus\":1,\"memory_bytes\":0,\"gpus\":0,"              \
     "\"timeout_s\":60,\"grace_s\":5,\"key\":\"euv_job_x\"}"
@@ -149,7 +150,7 @@ static void poll_and_status_have_the_fields_of_the_api(void **state)
     wire_status_encode(&status, &w);
     assert_string_equal(
         out.data, "{\"state\":\"ended\",\"at\":\"1970-01-01T00:00:01.000Z\",\"signal\":9,"
-                  "\"oom\":true,\"failed_to_start\":false,\"timed_out\":false,"
+                  "\"oom\":true,\"failed_to_start\":false,\"timed_out\":false,\"stopped\":false,"
                   "\"reason\":\"killed\",\"run_time_ms\":7,\"console_bytes\":8,\"final\":false}");
     buf_release(&out);
 }

@@ -344,7 +344,7 @@ export const de: Catalogue = {
   'waiting.too_big': 'Kein Agent ist groß genug.',
   'waiting.too_big_numbers':
     'Kein Agent ist groß genug: Er verlangt {asked} ({resource}), der größte hat {free}.',
-  'waiting.starting': 'Er wurde einem Agenten angeboten und startet gleich.',
+  'waiting.offered': 'Er wurde einem Agenten angeboten und startet gleich.',
   'waiting.next': 'Er ist als Nächster an der Reihe.',
   'waiting.rank': { one: '{n} Job ist davor.', other: '{n} Jobs sind davor.' },
 

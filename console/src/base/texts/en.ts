@@ -337,7 +337,7 @@ export const en = {
   'waiting.too_big': 'No agent is big enough.',
   'waiting.too_big_numbers':
     'No agent is big enough: it asks for {asked} ({resource}), the largest has {free}.',
-  'waiting.starting': 'It was offered to an agent and is about to start.',
+  'waiting.offered': 'It was offered to an agent and is about to start.',
   'waiting.next': 'It is next in line.',
   'waiting.rank': { one: '{n} job is ahead.', other: '{n} jobs are ahead.' },
 

@@ -409,7 +409,7 @@ export const ru: Catalogue = {
   'waiting.too_big': 'Ни один агент не достаточно велик.',
   'waiting.too_big_numbers':
     'Ни один агент не достаточно велик: нужно {asked} ({resource}), у самого большого {free}.',
-  'waiting.starting': 'Оно предложено агенту и вот-вот начнётся.',
+  'waiting.offered': 'Оно предложено агенту и вот-вот начнётся.',
   'waiting.next': 'Оно следующее.',
   'waiting.rank': {
     one: 'Впереди {n} задание.',

@@ -1,5 +1,6 @@
 /* The state table of jobs, on all pairs, and its replay from encoded events. */
 #include "domain/jobs/jobs_plan.h"
+#include "domain/jobs/jobs_ranks_state.h"
 #include "domain/jobs/jobs_state.h"
 
 #include <setjmp.h>
@@ -33,6 +34,8 @@ static struct job_event event_of(enum job_event_kind kind)
                               .at = 100,
                               .exit_code = kind == JOB_EVENT_ENDED ? 0 : EXIT_NONE,
                               .exit_signal = EXIT_NONE,
+                              .ending = kind == JOB_EVENT_EVICT ? ENDING_RECLAIMED : ENDING_NONE,
+                              .rank_state = ATTEMPT_FAILED,
                               .reason = STR("")};
 }
 
@@ -51,16 +54,20 @@ static struct job_event event_of(enum job_event_kind kind)
 static const int want[JOB_EVENT_COUNT][JOB_STATE_COUNT] = {
     [JOB_EVENT_SUBMITTED] = {HELD, QUEUED, NO, NO, NO, NO, NO, NO, NO, NO},
     [JOB_EVENT_RELEASED] = {QUEUED, NO, NO, NO, NO, NO, NO, NO, NO, NO},
+    [JOB_EVENT_HELD] = {NO, HELD, NO, NO, NO, NO, NO, NO, NO, NO},
+    [JOB_EVENT_CHANGED] = {HELD, QUEUED, OFFERED, CLAIMED, STARTING, RUNNING, STOPPING, NO, NO, NO},
     [JOB_EVENT_OFFERED] = {NO, OFFERED, NO, NO, NO, NO, NO, NO, NO, NO},
     [JOB_EVENT_WITHDRAWN] = {NO, NO, QUEUED, NO, NO, NO, NO, NO, NO, NO},
     [JOB_EVENT_ACCEPTED] = {NO, NO, CLAIMED, NO, NO, NO, NO, NO, NO, NO},
     [JOB_EVENT_STARTING] = {NO, NO, NO, STARTING, NO, NO, NO, NO, NO, NO},
     [JOB_EVENT_RUNNING] = {NO, NO, NO, RUNNING, RUNNING, NO, NO, NO, NO, NO},
-    [JOB_EVENT_CANCEL] = {CANCELLED, CANCELLED, CANCELLED, STOPPING, STOPPING, STOPPING, NO, NO, NO,
-                          NO},
+    [JOB_EVENT_CANCEL] = {CANCELLED, CANCELLED, CANCELLED, STOPPING, STOPPING, STOPPING, STOPPING,
+                          NO, NO, NO},
+    [JOB_EVENT_EVICT] = {NO, NO, QUEUED, STOPPING, STOPPING, STOPPING, NO, NO, NO, NO},
+    [JOB_EVENT_RANK] = {NO, NO, OFFERED, STOPPING, STOPPING, STOPPING, STOPPING, NO, NO, NO},
     [JOB_EVENT_ENDED] = {NO, NO, NO, GOOD, GOOD, GOOD, GOOD, NO, NO, NO},
     [JOB_EVENT_LOST] = {NO, NO, NO, QUEUED, QUEUED, QUEUED, QUEUED, NO, NO, NO},
-    [JOB_EVENT_FINAL] = {NO, NO, NO, NO, NO, NO, NO, GOOD, BAD, CANCELLED},
+    [JOB_EVENT_FINAL] = {HELD, QUEUED, NO, NO, NO, NO, NO, GOOD, BAD, CANCELLED},
 };
 
 static void every_event_in_every_state_is_allowed_or_refused_as_written(void **state)
@@ -130,12 +137,10 @@ static void retry_refuses_when_attempts_are_used_up(void **state)
     (void)state;
     lost.run_time_ms = 5;
     lost.cost_micro = 7;
-    job.attempt_count = 1;
     assert_int_equal(job_apply(&job, &lost, NULL), OK);
     assert_int_equal(job.state, JOB_QUEUED);
     assert_int_equal(job.queued, 10); /* it keeps its age */
     job.state = JOB_RUNNING;
-    job.attempt_count = 2;
     assert_int_equal(job_apply(&job, &lost, NULL), OK);
     assert_int_equal(job.state, JOB_FAILED);
     assert_int_equal(job.run_time_ms, 10);
@@ -186,6 +191,210 @@ static void replaying_encoded_events_rebuilds_the_job(void **state)
     assert_int_equal(lived.state, JOB_CANCELLED);
 }
 
+/* ---- Ends that are not the job's fault */
+
+static void an_evicted_job_waits_again_with_its_age_and_all_its_retries(void **state)
+{
+    struct job_event evict = event_of(JOB_EVENT_EVICT), ended = event_of(JOB_EVENT_ENDED),
+                     last = event_of(JOB_EVENT_FINAL);
+    struct attempt attempt = {.state = ATTEMPT_RUNNING};
+    struct job job = job_in(JOB_RUNNING);
+
+    (void)state;
+    job.attempt = (attempt_id){7};
+    attempt_apply(&attempt, &evict, &job);
+    assert_int_equal(attempt.state, ATTEMPT_STOPPING);
+    assert_int_equal(job_apply(&job, &evict, NULL), OK);
+    assert_int_equal(job.stop_for, ENDING_RECLAIMED);
+    ended.exit_code = EXIT_NONE;
+    ended.exit_signal = 15;
+    ended.stopped = true;
+    attempt_apply(&attempt, &ended, &job);
+    assert_int_equal(attempt.state, ATTEMPT_PREEMPTED);
+    assert_int_equal(attempt.ending, ENDING_RECLAIMED);
+    assert_int_equal(job_apply(&job, &ended, NULL), OK);
+    assert_int_equal(job.state, JOB_QUEUED);
+    assert_int_equal(job.queued, 10);
+    assert_int_equal(job.failures, 0);
+    assert_int_equal(job.attempt.v, 7); /* until its record is complete */
+    assert_int_equal(job_apply(&job, &last, NULL), OK);
+    assert_int_equal(job.attempt.v, 0);
+    assert_false(job.final);
+}
+
+static void work_that_ended_before_it_heard_of_its_eviction_has_ended(void **state)
+{
+    struct job_event evict = event_of(JOB_EVENT_EVICT), ended = event_of(JOB_EVENT_ENDED);
+    struct job job = job_in(JOB_RUNNING);
+
+    (void)state;
+    assert_int_equal(job_apply(&job, &evict, NULL), OK);
+    assert_int_equal(job_apply(&job, &ended, NULL), OK);
+    assert_int_equal(job.state, JOB_SUCCEEDED);
+    assert_int_equal(job.ending, ENDING_DONE);
+}
+
+static void an_offer_that_nobody_takes_costs_no_retry_and_comes_more_and_more_rarely(void **state)
+{
+    struct job_event withdrawn = event_of(JOB_EVENT_WITHDRAWN);
+    struct job job = job_in(JOB_OFFERED);
+    int64_t before = 0;
+
+    (void)state;
+    assert_int_equal(job_apply(&job, &withdrawn, NULL), OK);
+    assert_int_equal(job.not_before, TIME_NONE);
+    for (int i = 0; i < 20; i++) {
+        job.state = JOB_OFFERED;
+        assert_int_equal(job_apply(&job, &withdrawn, NULL), OK);
+        assert_true(job.not_before >= before);
+        before = job.not_before;
+    }
+    assert_int_equal(before, withdrawn.at + 600000);
+    assert_int_equal(job.failures, 0);
+}
+
+static void failed_work_is_tried_again_only_where_it_was_asked_for(void **state)
+{
+    struct job_event failed = event_of(JOB_EVENT_ENDED);
+    struct job job = job_in(JOB_RUNNING);
+
+    (void)state;
+    failed.exit_code = 3;
+    job.retry_failed = true;
+    assert_int_equal(job_apply(&job, &failed, NULL), OK);
+    assert_int_equal(job.state, JOB_QUEUED);
+    assert_int_equal(job.not_before, failed.at + 10000);
+    job.state = JOB_RUNNING;
+    assert_int_equal(job_apply(&job, &failed, NULL), OK); /* one retry was all */
+    assert_int_equal(job.state, JOB_FAILED);
+    assert_int_equal(job.ending, ENDING_EXIT);
+}
+
+static void a_service_starts_again_whatever_its_end(void **state)
+{
+    struct job_event ended = event_of(JOB_EVENT_ENDED);
+    struct job job = job_in(JOB_RUNNING);
+
+    (void)state;
+    job.kind = JOB_SERVICE;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(job_apply(&job, &ended, NULL), OK);
+        assert_int_equal(job.state, JOB_QUEUED);
+        job.state = JOB_RUNNING;
+    }
+}
+
+static void a_machine_taken_back_goes_on_with_the_next_target(void **state)
+{
+    struct job_event lost = event_of(JOB_EVENT_LOST);
+    struct job job = job_in(JOB_RUNNING);
+
+    (void)state;
+    lost.ending = ENDING_SPOT;
+    lost.next_step = 1;
+    assert_int_equal(job_apply(&job, &lost, NULL), OK);
+    assert_int_equal(job.state, JOB_QUEUED);
+    assert_int_equal(job.step_from, 1);
+    assert_int_equal(job.ladder_at, lost.at);
+    assert_int_equal(job.failures, 0);
+}
+
+/* ---- Several placements */
+
+static void place(struct placement *p, size_t count, enum attempt_state state)
+{
+    for (size_t i = 0; i < count; i++)
+        p[i] = (struct placement){.rank = (int64_t)i, .rank_count = 1, .state = state};
+}
+
+static enum ranks_outcome say(struct placement *p, size_t count, size_t which,
+                              enum job_event_kind kind, struct job_event *ret)
+{
+    struct job_event said = event_of(kind);
+
+    said.run_time_ms = 1000;
+    return ranks_apply(p, count, which, &said, ret);
+}
+
+static void a_gang_is_so_far_as_its_slowest(void **state)
+{
+    static const enum job_event_kind kinds[] = {JOB_EVENT_ACCEPTED, JOB_EVENT_STARTING,
+                                                JOB_EVENT_RUNNING, JOB_EVENT_ENDED,
+                                                JOB_EVENT_FINAL};
+    struct placement p[3];
+    struct job_event e;
+
+    (void)state;
+    place(p, 3, ATTEMPT_OFFERED);
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+        for (size_t i = 0; i < 3; i++) {
+            enum ranks_outcome outcome = say(p, 3, i, kinds[k], &e);
+            if (i < 2 && kinds[k] == JOB_EVENT_FINAL)
+                assert_int_equal(outcome, RANKS_ONE);
+            else
+                assert_int_equal(outcome, RANKS_EVENT);
+            if (i == 2)
+                assert_int_equal(e.kind, kinds[k]);
+            else if (kinds[k] != JOB_EVENT_FINAL)
+                assert_int_equal(e.kind, JOB_EVENT_RANK);
+            if (i == 2 && kinds[k] == JOB_EVENT_ENDED)
+                assert_int_equal(e.node_ms, 3000);
+            assert_int_equal(say(p, 3, i, kinds[k], &e), RANKS_NOTHING); /* repeated */
+        }
+}
+
+static void the_first_bad_end_ends_the_gang_and_is_its_verdict(void **state)
+{
+    struct job_event said = event_of(JOB_EVENT_ENDED), e;
+    struct placement p[3];
+
+    (void)state;
+    place(p, 3, ATTEMPT_RUNNING);
+    said.exit_code = 7;
+    assert_int_equal(ranks_apply(p, 3, 1, &said, &e), RANKS_ALL);
+    assert_int_equal(e.kind, JOB_EVENT_RANK);
+    assert_int_equal(p[0].state, ATTEMPT_STOPPING);
+    assert_int_equal(p[2].state, ATTEMPT_STOPPING);
+    said.exit_code = EXIT_NONE;
+    said.exit_signal = 15;
+    said.stopped = true;
+    assert_int_equal(ranks_apply(p, 3, 0, &said, &e), RANKS_EVENT);
+    assert_int_equal(ranks_apply(p, 3, 2, &said, &e), RANKS_EVENT);
+    assert_int_equal(e.kind, JOB_EVENT_ENDED);
+    assert_int_equal(e.exit_code, 7);
+    assert_int_equal(e.exit_signal, EXIT_NONE);
+    assert_int_equal(p[0].ending, ENDING_GANG);
+}
+
+static void a_lost_rank_is_a_lost_attempt_once_the_others_are_gone(void **state)
+{
+    struct job_event e;
+    struct placement p[2];
+
+    (void)state;
+    place(p, 2, ATTEMPT_RUNNING);
+    assert_int_equal(say(p, 2, 0, JOB_EVENT_LOST, &e), RANKS_ALL);
+    assert_int_equal(e.kind, JOB_EVENT_RANK);
+    assert_int_equal(say(p, 2, 1, JOB_EVENT_ENDED, &e), RANKS_EVENT);
+    assert_int_equal(e.kind, JOB_EVENT_LOST);
+}
+
+static void before_all_have_accepted_a_stop_ends_all_at_once(void **state)
+{
+    struct job_event cancel = event_of(JOB_EVENT_CANCEL);
+    struct placement p[2];
+
+    (void)state;
+    place(p, 2, ATTEMPT_OFFERED);
+    p[0].state = ATTEMPT_CLAIMED;
+    ranks_stop(p, 2, &cancel);
+    assert_int_equal(p[0].state, ATTEMPT_CANCELLED);
+    assert_int_equal(p[1].state, ATTEMPT_CANCELLED);
+    place(p, 2, ATTEMPT_CLAIMED);
+    ranks_stop(p, 2, &cancel);
+    assert_int_equal(p[0].state, ATTEMPT_STOPPING);
+}
+
 static bool wants(const struct job_actions *actions, enum job_action_kind kind)
 {
     for (size_t i = 0; i < actions->count; i++)
@@ -207,7 +416,6 @@ static void the_plan_follows_from_the_state_alone(void **state)
     assert_true(wants(&actions, JOB_ACTION_STOP_WORK));
     job = job_in(JOB_QUEUED);
     job_plan(&job, &attempt, &actions);
-    assert_true(wants(&actions, JOB_ACTION_WAKE_SCHEDULER));
     assert_true(wants(&actions, JOB_ACTION_LIMIT_KEY));
     assert_false(wants(&actions, JOB_ACTION_REVOKE_KEY));
     job = job_in(JOB_SUCCEEDED);
@@ -228,6 +436,16 @@ int main(void)
         cmocka_unit_test(retry_refuses_when_attempts_are_used_up),
         cmocka_unit_test(cost_is_rounded_and_saturates),
         cmocka_unit_test(replaying_encoded_events_rebuilds_the_job),
+        cmocka_unit_test(an_evicted_job_waits_again_with_its_age_and_all_its_retries),
+        cmocka_unit_test(work_that_ended_before_it_heard_of_its_eviction_has_ended),
+        cmocka_unit_test(an_offer_that_nobody_takes_costs_no_retry_and_comes_more_and_more_rarely),
+        cmocka_unit_test(failed_work_is_tried_again_only_where_it_was_asked_for),
+        cmocka_unit_test(a_service_starts_again_whatever_its_end),
+        cmocka_unit_test(a_machine_taken_back_goes_on_with_the_next_target),
+        cmocka_unit_test(a_gang_is_so_far_as_its_slowest),
+        cmocka_unit_test(the_first_bad_end_ends_the_gang_and_is_its_verdict),
+        cmocka_unit_test(a_lost_rank_is_a_lost_attempt_once_the_others_are_gone),
+        cmocka_unit_test(before_all_have_accepted_a_stop_ends_all_at_once),
         cmocka_unit_test(the_plan_follows_from_the_state_alone),
     };
 

@@ -1,0 +1,623 @@
+/* From what is known to the arrays of a cycle, and from its answer to what is to be done. Jobs that
+ * their own state keeps from starting are left out, with the reason. */
+#include "domain/jobs/jobs_snapshot_impl.h"
+
+#include <stdlib.h>
+
+unsigned jobs__gpu_type(struct jobs_snapshot *s, struct str name)
+{
+    size_t i = 0;
+
+    while (i < s->gpu_type_count && !str_eq_c(name, s->gpu_types[i]))
+        i++;
+    if (i == s->gpu_type_count && i < SCHED_GPU_TYPES_MAX - 1) {
+        size_t len = MIN(name.len, sizeof(s->gpu_types[i]) - 1);
+        if (len)
+            memcpy(s->gpu_types[i], name.data, len);
+        s->gpu_types[i][len] = '\0';
+        s->gpu_type_count++;
+    }
+    return (unsigned)MIN(i, SCHED_GPU_TYPES_MAX - 1);
+}
+
+static uint32_t target_at(const struct jobs_snapshot *s, target_id id)
+{
+    for (size_t i = 0; i < s->target_count; i++)
+        if (s->targets[i].id.v == id.v)
+            return (uint32_t)i;
+    return SCHED_NONE;
+}
+
+static uint32_t queue_at(const struct jobs_snapshot *s, queue_id id)
+{
+    for (size_t i = 0; i < s->queue_count; i++)
+        if (s->queues[i].id.v == id.v)
+            return (uint32_t)i;
+    return SCHED_NONE;
+}
+
+/* Sorted by project, for looking up. */
+struct leaf {
+    int64_t project;
+    uint32_t share;
+};
+
+static int by_project(const void *a, const void *b)
+{
+    const struct leaf *x = a, *y = b;
+    return (x->project > y->project) - (x->project < y->project);
+}
+
+static uint32_t share_of(const struct leaf *leaves, size_t count, project_id project)
+{
+    struct leaf key = {project.v, 0};
+    const struct leaf *found =
+        count ? bsearch(&key, leaves, count, sizeof *leaves, by_project) : NULL;
+
+    return found ? found->share : SCHED_NONE;
+}
+
+static uint32_t agent_at(const struct jobs_snapshot *s, agent_id id)
+{
+    size_t low = 0, high = s->agent_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->agents[middle].id.v < id.v)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->agent_count && s->agents[low].id.v == id.v ? (uint32_t)low : SCHED_NONE;
+}
+
+static const uint32_t *allowed(const struct jobs_snapshot *s, const struct allowed_targets *targets,
+                               struct arena *arena, uint32_t *ret_count)
+{
+    uint32_t *list = arena_array(arena, targets->count + 1, sizeof *list);
+
+    *ret_count = 0;
+    for (size_t i = 0; i < targets->count; i++) {
+        uint32_t at = target_at(s, targets->ids[i]);
+        if (at != SCHED_NONE)
+            list[(*ret_count)++] = at;
+    }
+    return targets->count ? list : NULL;
+}
+
+static struct sched_amounts amounts(const struct share_amounts *from, int64_t unset)
+{
+    struct sched_amounts to;
+
+    for (int r = 0; r < RESOURCE_COUNT; r++)
+        to.v[r] = from->v[r] == SHARE_UNSET ? unset : from->v[r];
+    return to;
+}
+
+static const struct sched_budget no_budget = {
+    .period_end = {TIME_NONE, TIME_NONE},
+    .gpu_ms_left = {SCHED_UNLIMITED, SCHED_UNLIMITED},
+    .micro_left = {SCHED_UNLIMITED, SCHED_UNLIMITED},
+};
+
+static struct sched_share *build_shares(const struct jobs_snapshot *s, struct arena *arena,
+                                        struct sched_snapshot *out)
+{
+    struct sched_share *shares = arena_array(arena, s->share_count, sizeof *shares);
+
+    for (size_t i = 0; i < s->share_count; i++) {
+        const struct share *from = &s->shares[i];
+        shares[i] = (struct sched_share){
+            .id = from->id,
+            .parent = from->kind == SHARE_ORGANISATION ? SCHED_NONE : (uint32_t)from->parent_at,
+            .weight = from->weight,
+            .quota = amounts(&from->quota, 0),
+            .borrow = amounts(&from->borrow, SCHED_UNLIMITED),
+            .lend = amounts(&from->lend, SCHED_UNLIMITED),
+            .jobs_max = from->jobs_max == SHARE_UNSET ? SCHED_UNLIMITED : from->jobs_max,
+            .held = from->held,
+            .budget = no_budget,
+        };
+        shares[i].targets = allowed(s, &from->targets, arena, &shares[i].target_count);
+    }
+    out->shares = shares;
+    out->share_count = (uint32_t)s->share_count;
+    return shares;
+}
+
+static int64_t minus(int64_t from, int64_t what)
+{
+    int64_t left;
+
+    if (from == SCHED_UNLIMITED)
+        return from;
+    return __builtin_sub_overflow(from, what, &left) ? INT64_MIN : left;
+}
+
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SCHED_UNLIMITED - 1 : product;
+}
+
+/* What a running attempt may still be charged for in [from, to), off what is left of it. */
+static void commit_part(const struct known_job *k, time_ms from, time_ms to, int64_t *gpu_ms,
+                        int64_t *micro)
+{
+    int64_t nodes = k->shape->node_count, gpus = k->shape->need.gpus * nodes;
+
+    if (to <= from)
+        return;
+    *gpu_ms = minus(*gpu_ms, times(gpus, to - from));
+    *micro = minus(*micro, ledger_micro(from, to, times(nodes, k->price_hour_micro)));
+    *micro = minus(*micro, ledger_micro(from, to, times(gpus, k->price_gpu_hour_micro)));
+}
+
+/* The limit less what was used, period by period; what runs is taken off afterwards. */
+static struct sched_budget budget_of(const struct budget_state *state)
+{
+    struct sched_budget budget = no_budget;
+
+    for (int i = 0; i < SCHED_PERIODS; i++) {
+        const struct budget_period *period = &state->periods[i];
+        budget.period_end[i] = period->end;
+        if (state->budget.gpu_ms_max != BUDGET_UNLIMITED)
+            budget.gpu_ms_left[i] = minus(state->budget.gpu_ms_max, period->gpu_ms_used);
+        if (state->budget.micro_max != BUDGET_UNLIMITED)
+            budget.micro_left[i] = minus(state->budget.micro_max, period->micro_used);
+    }
+    return budget;
+}
+
+static void build_budgets(const struct jobs_snapshot *s, const struct leaf *leaves,
+                          size_t leaf_count, struct sched_share *shares)
+{
+    for (size_t i = 0; i < s->budget_count; i++) {
+        uint32_t share = share_of(leaves, leaf_count, s->budgets[i].budget.project);
+        if (share != SCHED_NONE)
+            shares[share].budget = budget_of(&s->budgets[i]);
+    }
+}
+
+/* Takes off what an attempt may still use: up to its time limit, from when it was charged last. */
+static void commit_attempt(const struct known_job *k, const struct sched_attempt *attempt,
+                           struct sched_budget *budget)
+{
+    time_ms from = k->charged == TIME_NONE ? attempt->since : k->charged;
+
+    for (int i = 0; i < SCHED_PERIODS && budget->period_end[i] != TIME_NONE; i++) {
+        time_ms to = MIN(attempt->ends_by, budget->period_end[i]);
+        commit_part(k, from, to, &budget->gpu_ms_left[i], &budget->micro_left[i]);
+        from = MAX(from, to);
+    }
+}
+
+static void build_queues(const struct jobs_snapshot *s, struct arena *arena,
+                         struct sched_snapshot *out)
+{
+    struct sched_queue *queues = arena_array(arena, s->queue_count, sizeof *queues);
+
+    for (size_t i = 0; i < s->queue_count; i++) {
+        const struct job_queue *from = &s->queues[i];
+        queues[i] = (struct sched_queue){
+            .id = from->id,
+            .priority = from->priority,
+            .aging_ms = from->aging_ms,
+            .held = from->held,
+            .spread = from->spread,
+        };
+        queues[i].targets = allowed(s, &from->targets, arena, &queues[i].target_count);
+    }
+    out->queues = queues;
+    out->queue_count = (uint32_t)s->queue_count;
+}
+
+static void build_targets(const struct jobs_snapshot *s, time_ms now, struct arena *arena,
+                          struct sched_snapshot *out)
+{
+    struct sched_target *targets = arena_array(arena, s->target_count, sizeof *targets);
+
+    for (size_t i = 0; i < s->target_count; i++)
+        targets[i] = (struct sched_target){
+            .id = s->targets[i].id,
+            .spot = s->targets[i].spot,
+            .price_hour_micro = s->targets[i].price_hour_micro,
+            .price_gpu_hour_micro = s->targets[i].price_gpu_hour_micro,
+            .maintenance = target_in_maintenance(&s->targets[i], now),
+            .until = s->targets[i].maintenance_until,
+        };
+    out->targets = targets;
+    out->target_count = (uint32_t)s->target_count;
+}
+
+static bool is_live(const struct jobs_snapshot *s, const struct known_agent *a, time_ms now)
+{
+    if (a->seen == TIME_NONE)
+        return false;
+    if (a->heard_mono_ms != INT64_MIN)
+        return s->settings_mono_ms - a->heard_mono_ms <= s->config.agent_silent_ms;
+    return now - a->seen <= s->config.agent_silent_ms;
+}
+
+static bool is_excluded(const struct target *target, struct str agent)
+{
+    for (size_t i = 0; i < target->excluded_count; i++)
+        if (str_eq(target->excluded_names[i], agent))
+            return true;
+    return false;
+}
+
+static enum sched_node_state node_state(const struct jobs_snapshot *s, const struct known_agent *a,
+                                        uint32_t target, time_ms now)
+{
+    if (!is_live(s, a, now) || target == SCHED_NONE)
+        return SCHED_NODE_OFFLINE;
+    if (target_in_maintenance(&s->targets[target], now))
+        return SCHED_NODE_MAINTENANCE;
+    return is_excluded(&s->targets[target], a->name) ? SCHED_NODE_EXCLUDED : SCHED_NODE_LIVE;
+}
+
+static void build_nodes(const struct jobs_snapshot *s, time_ms now, struct arena *arena,
+                        struct sched_node **ret_nodes)
+{
+    struct sched_node *nodes = arena_array(arena, s->agent_count, sizeof *nodes);
+
+    for (size_t i = 0; i < s->agent_count; i++) {
+        const struct known_agent *a = &s->agents[i];
+        nodes[i] = a->node;
+        nodes[i].target = target_at(s, a->target);
+        nodes[i].state = node_state(s, a, nodes[i].target, now);
+        if (nodes[i].state == SCHED_NODE_MAINTENANCE)
+            nodes[i].until = s->targets[nodes[i].target].maintenance_until;
+        nodes[i].free = a->node.total;
+    }
+    *ret_nodes = nodes;
+}
+
+static void build_shapes(struct jobs_snapshot *s, struct arena *arena, struct sched_snapshot *out)
+{
+    struct sched_shape *shapes = arena_array(arena, s->shape_count, sizeof *shapes);
+
+    for (size_t i = 0; i < s->shape_count; i++) {
+        const struct known_shape *from = s->shape_list[i];
+        struct sched_step *steps = arena_array(arena, from->asks.step_count, sizeof *steps);
+        struct sched_shape *to = &shapes[i];
+        for (size_t k = 0; k < from->asks.step_count; k++) {
+            const struct job_step *step = &from->asks.steps[k];
+            steps[k] = (struct sched_step){
+                .target = step->target.v ? target_at(s, step->target) : SCHED_NONE,
+                .wait_ms = step->wait_ms,
+            };
+        }
+        *to = (struct sched_shape){
+            .node_count = from->node_count,
+            .need = {{[RESOURCE_CPU] = from->need.cpus * 1000,
+                      [RESOURCE_GPU] = from->need.gpus,
+                      [RESOURCE_MEMORY] = from->need.memory_bytes,
+                      [RESOURCE_SLOT] = 1}},
+            .gpu_memory_bytes = from->asks.gpu_memory_bytes,
+            .steps = steps,
+            .step_count = (uint32_t)from->asks.step_count,
+            .excluded = from->asks.excluded,
+            .excluded_count = (uint32_t)from->asks.excluded_count,
+            .service = from->service,
+        };
+        for (size_t k = 0; k < from->asks.gpu_type_count; k++)
+            to->gpu_types |= UINT64_C(1) << jobs__gpu_type(s, from->asks.gpu_types[k]);
+    }
+    out->shapes = shapes;
+    out->shape_count = (uint32_t)s->shape_count;
+}
+
+static int64_t limit_ms(const struct known_job *k)
+{
+    return k->shape->service || k->timeout_s > SCHED_UNLIMITED / 1000 ? SCHED_UNLIMITED
+                                                                      : k->timeout_s * 1000;
+}
+
+static int64_t later(time_ms from, int64_t by_ms)
+{
+    int64_t sum;
+    return __builtin_add_overflow(from, by_ms, &sum) ? SCHED_UNLIMITED : sum;
+}
+
+/* Takes what the attempt holds off its nodes. */
+static void build_attempt(const struct jobs_snapshot *s, const struct known_job *k,
+                          struct sched_node *nodes, const struct sched_snapshot *sched,
+                          struct arena *arena, struct sched_attempt *to)
+{
+    const struct sched_shape *shape = &sched->shapes[k->shape->at];
+    uint32_t *list = arena_array(arena, k->place_ranks, sizeof *list);
+    time_ms since = k->started == TIME_NONE ? k->attempt_since : k->started;
+
+    for (size_t i = 0; i < k->place_count; i++) {
+        uint32_t at = agent_at(s, k->places[i].agent);
+        for (int64_t n = 0; at != SCHED_NONE && n < k->places[i].rank_count; n++) {
+            list[to->node_count++] = at;
+            for (int r = 0; r < RESOURCE_COUNT; r++)
+                nodes[at].free.v[r] -= shape->need.v[r];
+        }
+    }
+    to->id = k->attempt;
+    to->job = k->id;
+    to->queue = queue_at(s, k->queue);
+    to->shape = k->shape->at;
+    to->priority = k->priority;
+    to->since = k->attempt_since;
+    to->ends_by = later(since, limit_ms(k));
+    to->evictable_from = later(since, s->config.min_run_ms);
+    to->stopping = k->state == JOB_STOPPING;
+    to->nodes = list;
+}
+
+struct element {
+    int64_t array, job;
+    size_t at;
+};
+
+static int by_array(const void *a, const void *b)
+{
+    const struct element *x = a, *y = b;
+
+    if (x->array != y->array)
+        return x->array < y->array ? -1 : 1;
+    return (x->job > y->job) - (x->job < y->job);
+}
+
+/* Marks elements of arrays of which as many run as may. */
+static void limit_arrays(const struct jobs_snapshot *s, struct arena *arena, bool *over_limit)
+{
+    struct element *list = NULL;
+    size_t count = 0, room = 0;
+
+    for (size_t i = 0; i < s->job_count; i++) {
+        if (!s->jobs[i]->array_limit)
+            continue;
+        list = arena_more(arena, list, count, &room, sizeof *list);
+        list[count++] = (struct element){s->jobs[i]->array.v, s->jobs[i]->id.v, i};
+    }
+    if (count)
+        qsort(list, count, sizeof *list, by_array);
+    for (size_t from = 0, to; from < count; from = to) {
+        int64_t left = s->jobs[list[from].at]->array_limit;
+        for (to = from; to < count && list[to].array == list[from].array; to++)
+            left -= s->jobs[list[to].at]->state > JOB_QUEUED;
+        for (size_t i = from; i < to; i++)
+            if (s->jobs[list[i].at]->state == JOB_QUEUED)
+                over_limit[list[i].at] = left-- <= 0;
+    }
+}
+
+/* What keeps the job from being looked at; WAIT_CODE_COUNT: nothing. */
+static enum wait_code own_reason(const struct known_job *k, bool over_limit, time_ms now)
+{
+    if (k->state == JOB_HELD)
+        return WAIT_HELD;
+    if (k->state == JOB_OFFERED)
+        return WAIT_OFFERED;
+    if (k->attempt.v)
+        return WAIT_RECORD;
+    if (k->after_open || k->broken)
+        return WAIT_AFTER;
+    if (k->not_before != TIME_NONE && k->not_before > now)
+        return WAIT_BACKOFF;
+    return over_limit ? WAIT_ARRAY : WAIT_CODE_COUNT;
+}
+
+static void build_job(const struct jobs_snapshot *s, const struct known_job *k,
+                      struct sched_job *to)
+{
+    *to = (struct sched_job){
+        .id = k->id,
+        .share = to->share,
+        .queue = queue_at(s, k->queue),
+        .shape = k->shape->at,
+        .priority = k->priority,
+        .queued = k->queued,
+        .ladder_at = k->ladder_at == TIME_NONE ? k->queued : k->ladder_at,
+        .step_from = (uint32_t)k->step_from,
+        .time_limit_ms = limit_ms(k),
+    };
+}
+
+static struct leaf *leaves_of(const struct jobs_snapshot *s, struct arena *arena, size_t *ret_count)
+{
+    struct leaf *leaves = arena_array(arena, s->share_count, sizeof *leaves);
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->share_count; i++)
+        if (s->shares[i].kind == SHARE_PROJECT)
+            leaves[count++] = (struct leaf){s->shares[i].project.v, (uint32_t)i};
+    if (count)
+        qsort(leaves, count, sizeof *leaves, by_project);
+    *ret_count = count;
+    return leaves;
+}
+
+static void build_jobs(struct jobs_snapshot *s, struct arena *arena, struct sched_share *shares,
+                       struct sched_node *nodes, struct sched_snapshot *out)
+{
+    struct sched_attempt *attempts = arena_array(arena, s->job_count, sizeof *attempts);
+    struct sched_job *jobs = arena_array(arena, s->job_count, sizeof *jobs);
+    bool *over_limit = arena_array(arena, s->job_count, sizeof *over_limit);
+    size_t leaf_count;
+    struct leaf *leaves = leaves_of(s, arena, &leaf_count);
+
+    s->built_jobs = arena_array(arena, s->job_count, sizeof(s->built_jobs[0]));
+    s->built_attempts = arena_array(arena, s->job_count, sizeof(s->built_attempts[0]));
+    s->over_limit = over_limit;
+    limit_arrays(s, arena, over_limit);
+    build_budgets(s, leaves, leaf_count, shares);
+    for (size_t i = 0; i < s->job_count; i++) {
+        const struct known_job *k = s->jobs[i];
+        uint32_t share = share_of(leaves, leaf_count, k->project);
+        if (share == SCHED_NONE || queue_at(s, k->queue) == SCHED_NONE)
+            continue; /* made a moment ago: the settings are read again soon */
+        if (k->place_count) {
+            attempts[out->attempt_count].share = share;
+            build_attempt(s, k, nodes, out, arena, &attempts[out->attempt_count]);
+            commit_attempt(k, &attempts[out->attempt_count], &shares[share].budget);
+            s->built_attempts[out->attempt_count++] = (uint32_t)i;
+        }
+        if (k->state != JOB_QUEUED || own_reason(k, over_limit[i], out->now) != WAIT_CODE_COUNT)
+            continue;
+        jobs[out->job_count].share = share;
+        build_job(s, k, &jobs[out->job_count]);
+        s->built_jobs[out->job_count++] = (uint32_t)i;
+    }
+    out->jobs = jobs;
+    out->attempts = attempts;
+}
+
+void jobs_snapshot_build(struct jobs_snapshot *s, time_ms now, struct arena *arena,
+                         struct sched_snapshot *ret_sched)
+{
+    struct sched_snapshot out = {.now = now, .policy = sched_policy_default()};
+    struct sched_share *shares = build_shares(s, arena, &out);
+    struct sched_node *nodes;
+
+    build_queues(s, arena, &out);
+    build_targets(s, now, arena, &out);
+    build_nodes(s, now, arena, &nodes);
+    build_shapes(s, arena, &out);
+    build_jobs(s, arena, shares, nodes, &out);
+    out.nodes = nodes;
+    out.node_count = (uint32_t)s->agent_count;
+    out.reservations = s->reservations;
+    out.reservation_count = (uint32_t)s->reservation_count;
+    out.evictions = s->evictions;
+    out.eviction_count = (uint32_t)s->eviction_count;
+    s->built_at = now;
+    *ret_sched = out;
+}
+
+static int by_job(const void *a, const void *b)
+{
+    const struct job_wait_row *x = a, *y = b;
+    return (x->job.v > y->job.v) - (x->job.v < y->job.v);
+}
+
+/* Reservations and evictions live on into the next cycle. */
+static void remember(struct jobs_snapshot *s, const struct sched_snapshot *sched,
+                     const struct sched_result *result)
+{
+    struct arena *arena = &s->kept[1 - s->kept_at];
+    size_t room = s->eviction_count + result->evict_count, count = 0;
+    struct sched_reservation *reservations =
+        arena_array(arena, result->reservation_count, sizeof *reservations);
+    struct sched_eviction *evictions = arena_array(arena, room, sizeof *evictions);
+
+    for (size_t i = 0; i < result->reservation_count; i++) {
+        const struct sched_reservation *from = &result->reservations[i];
+        agent_id *nodes = arena_array(arena, from->node_count, sizeof *nodes);
+        if (from->node_count)
+            memcpy(nodes, from->nodes, from->node_count * sizeof *nodes);
+        reservations[i] = *from;
+        reservations[i].nodes = nodes;
+    }
+    for (size_t i = 0; i < s->eviction_count; i++)
+        if (sched->now - s->evictions[i].at <= sched->policy.evict_pause_ms)
+            evictions[count++] = s->evictions[i];
+    for (size_t i = 0; i < result->evict_count; i++) {
+        const struct sched_evict *e = &result->evicts[i];
+        evictions[count++] = (struct sched_eviction){
+            .winner = sched->shares[sched->jobs[e->job].share].id,
+            .loser = sched->shares[sched->attempts[e->attempt].share].id,
+            .at = sched->now,
+        };
+    }
+    s->reservations = reservations;
+    s->reservation_count = result->reservation_count;
+    s->evictions = evictions;
+    s->eviction_count = count;
+    arena_reset(&s->kept[s->kept_at]);
+    s->kept_at = 1 - s->kept_at;
+}
+
+static void decide_starts(const struct jobs_snapshot *s, const struct sched_snapshot *sched,
+                          const struct sched_result *result, struct arena *arena,
+                          struct jobs_decisions *d)
+{
+    d->starts = arena_array(arena, result->start_count, sizeof(d->starts[0]));
+    for (size_t i = 0; i < result->start_count; i++) {
+        const struct sched_start *from = &result->starts[i];
+        const struct known_job *k = s->jobs[s->built_jobs[from->job]];
+        agent_id *agents = arena_array(arena, from->node_count, sizeof *agents);
+        for (uint32_t n = 0; n < from->node_count; n++)
+            agents[n] = sched->nodes[from->nodes[n]].id;
+        d->starts[i] = (struct jobs_start){
+            .job = k->id,
+            .version = k->event_count,
+            .target = sched->targets[sched->nodes[from->nodes[0]].target].id,
+            .step = from->step,
+            .agents = agents,
+            .agent_count = from->node_count,
+        };
+    }
+    d->start_count = result->start_count;
+    d->evicts = arena_array(arena, result->evict_count, sizeof(d->evicts[0]));
+    for (size_t i = 0; i < result->evict_count; i++) {
+        const struct sched_evict *from = &result->evicts[i];
+        const struct known_job *k = s->jobs[s->built_attempts[from->attempt]];
+        d->evicts[i] =
+            (struct jobs_evict){k->id, k->attempt, from->ending, sched->jobs[from->job].id};
+    }
+    d->evict_count = result->evict_count;
+}
+
+static void decide_waits(const struct jobs_snapshot *s, const struct sched_result *result,
+                         struct arena *arena, struct jobs_decisions *d)
+{
+    d->waits = arena_array(arena, s->job_count, sizeof(d->waits[0]));
+    d->broken = arena_array(arena, s->job_count, sizeof(d->broken[0]));
+    for (size_t i = 0; i < result->wait_count; i++)
+        d->waits[d->wait_count++] = (struct job_wait_row){
+            s->jobs[s->built_jobs[result->waits[i].job]]->id, result->waits[i].wait};
+    for (size_t i = 0; i < s->job_count; i++) {
+        const struct known_job *k = s->jobs[i];
+        struct wait wait = {.resource = RESOURCE_NONE,
+                            .until = k->not_before,
+                            .start_estimate = TIME_NONE,
+                            .job = k->after,
+                            .queue = k->queue};
+        if (k->state > JOB_OFFERED)
+            continue;
+        wait.code = own_reason(k, s->over_limit[i], s->built_at);
+        if (wait.code == WAIT_CODE_COUNT)
+            continue;
+        if (wait.code == WAIT_ARRAY)
+            wait.available = k->array_limit;
+        if (wait.code == WAIT_AFTER)
+            wait.asked = k->after_open;
+        d->waits[d->wait_count++] = (struct job_wait_row){k->id, wait};
+        if (k->broken && k->attempt.v == 0 && k->state != JOB_OFFERED)
+            d->broken[d->broken_count++] = k->id;
+    }
+    if (d->wait_count)
+        qsort(d->waits, d->wait_count, sizeof(d->waits[0]), by_job);
+}
+
+void jobs_snapshot_decide(struct jobs_snapshot *s, const struct sched_snapshot *sched,
+                          const struct sched_result *result, struct arena *arena,
+                          struct jobs_decisions *ret_decisions)
+{
+    struct jobs_decisions d = {0};
+
+    decide_starts(s, sched, result, arena, &d);
+    decide_waits(s, result, arena, &d);
+    remember(s, sched, result);
+    *ret_decisions = d;
+}
+
+time_ms jobs_snapshot_next(const struct jobs_snapshot *s, time_ms now)
+{
+    time_ms next = TIME_NONE;
+
+    for (size_t i = 0; i < s->job_count; i++) {
+        const struct known_job *k = s->jobs[i];
+        if (k->state == JOB_QUEUED && k->not_before != TIME_NONE && k->not_before > now &&
+            (next == TIME_NONE || k->not_before < next))
+            next = k->not_before;
+    }
+    return next;
+}

@@ -1,0 +1,97 @@
+/* Shared by the files of the snapshot. Folder-private. thread: the snapshot's owner */
+#pragma once
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "domain/budgets/budgets.h"
+#include "domain/jobs/jobs_shape.h"
+#include "domain/jobs/jobs_snapshot.h"
+#include "model/share.h"
+
+#define SNAPSHOT_JOBS_MAX   10000000
+#define SNAPSHOT_SHAPES_MAX 1000000
+
+/* A shape that jobs share. It stays while the snapshot lives, or until the next load. */
+struct known_shape {
+    uint32_t at;
+    uint32_t node_count;
+    struct job_need need;
+    bool service;
+    struct job_shape asks; /* in the arena of shapes */
+};
+
+struct known_place {
+    agent_id agent;
+    int64_t rank_count;
+};
+
+struct known_job {
+    struct id public_id;
+    job_id id;
+    project_id project;
+    queue_id queue;
+    enum job_state state;
+    int64_t priority, event_count, timeout_s;
+    const struct known_shape *shape;
+    attempt_id attempt;
+    time_ms attempt_since, started, charged;
+    int64_t price_hour_micro, price_gpu_hour_micro;
+    target_id target;
+    struct known_place *places; /* what its attempt holds; heap */
+    size_t place_count, place_ranks;
+    job_id array;
+    int64_t array_limit, step_from;
+    time_ms queued, ladder_at, not_before;
+    job_id after; /* the first open job that it comes after; 0: none */
+    int64_t after_open;
+    bool broken; /* one of those did not succeed */
+    uint32_t at; /* place in the list */
+};
+
+struct known_agent {
+    agent_id id;
+    struct str name; /* in the arena of settings */
+    target_id target;
+    time_ms seen;          /* its last call, as the store has it */
+    int64_t heard_mono_ms; /* when that was noticed here */
+    struct sched_node node;
+};
+
+struct jobs_snapshot {
+    struct domain_config config;
+    struct known_job **jobs;
+    size_t job_count, job_room;
+    struct map by_id;     /* public id -> struct known_job */
+    struct map followers; /* public id of an open job that others come after -> struct follower */
+    struct map shapes;    /* text of amounts and shape -> struct known_shape */
+    struct arena shape_arena;
+    const struct known_shape **shape_list;
+    size_t shape_count, shape_room;
+
+    struct arena settings; /* what follows, read together */
+    struct share *shares;
+    struct job_queue *queues;
+    struct target *targets;
+    struct budget_state *budgets; /* by project: those with a limit */
+    size_t budget_count;
+    bool charged; /* one of these, since they were read */
+    size_t share_count, queue_count, target_count;
+    int64_t settings_mono_ms;
+    char gpu_types[SCHED_GPU_TYPES_MAX][GPU_TYPE_BYTES_MAX + 1]; /* the last: all further ones */
+    size_t gpu_type_count;
+    struct known_agent *agents; /* by id; heap, as it remembers who was heard when */
+    size_t agent_count;
+
+    struct arena kept[2]; /* reservations and evictions, each time from one into the other */
+    unsigned kept_at;
+    struct sched_reservation *reservations;
+    struct sched_eviction *evictions;
+    size_t reservation_count, eviction_count;
+    time_ms built_at;
+    uint32_t *built_jobs;     /* place in sched.jobs -> place in jobs */
+    uint32_t *built_attempts; /* the same of attempts */
+    bool *over_limit;         /* by place in jobs: as many of its array run as may */
+};
+
+/* The number of a GPU type; a new one gets the next. */
+unsigned jobs__gpu_type(struct jobs_snapshot *snapshot, struct str name);

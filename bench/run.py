@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""./dev bench [NAME...] [--json]: figures, and ratios against what was measured in the same run.
+"""./dev bench [NAME...] [--json] [--plot FOLDER]: figures, and ratios of one and the same run.
 
 Each bench/bench_NAME.py has `figures()`, which returns rows. Nothing here passes or fails.
 """
@@ -46,6 +46,7 @@ def main() -> int:
         "names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; default all"
     )
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="draws what has a growth")
     args = parser.parse_args()
     for name in args.names:
         if name not in names:
@@ -58,10 +59,14 @@ def main() -> int:
     if not args.json:
         print(machine)
     for name in args.names or names:
-        rows: list[Figure] = importlib.import_module(f"bench_{name}").figures()
+        module = importlib.import_module(f"bench_{name}")
+        rows: list[Figure] = module.figures()
         result[name] = [asdict(row) for row in rows]
         if not args.json:
             print(table(name, rows), flush=True)
+        if args.plot and hasattr(module, "plot"):
+            args.plot.mkdir(parents=True, exist_ok=True)
+            print(f"  drawn in {module.plot(args.plot)}", file=sys.stderr)
     if args.json:
         print(json.dumps(result, indent=2))
     return 0

@@ -9,6 +9,7 @@ struct sim_message;
 enum sim_happening {
     SIM_ARRIVE,    /* job `a` is submitted */
     SIM_CANCEL,    /* somebody cancels job `a` */
+    SIM_READY,     /* a job that was put off may start again */
     SIM_CYCLE,     /* the scheduler runs */
     SIM_TICK,      /* the server looks at leases and offers */
     SIM_TO_SERVER, /* a message arrives */

@@ -35,6 +35,12 @@ void sim__enqueue(struct sim *sim, uint32_t job)
 
     if (j->view != SCHED_NONE || j->model.state != JOB_QUEUED)
         return;
+    if (j->model.not_before != TIME_NONE && j->model.not_before > sim->now) {
+        sim_heap_put(&sim->heap,
+                     (struct sim_event){.at = j->model.not_before, .what = SIM_READY, .a = job});
+        return;
+    }
+    sim__wake(sim);
     sim->queue =
         arena_more(&sim->arena, sim->queue, sim->queue_count, &sim->queue_room, sizeof *sim->queue);
     j->view = sim->queue_count++;
@@ -44,10 +50,10 @@ void sim__enqueue(struct sim *sim, uint32_t job)
         .share = spec->share,
         .queue = spec->queue,
         .shape = spec->shape,
-        .priority = j->priority,
+        .priority = j->model.priority,
         .queued = j->model.queued,
-        .ladder_at = j->ladder_at,
-        .step_from = j->step_from,
+        .ladder_at = j->model.ladder_at == TIME_NONE ? j->model.queued : j->model.ladder_at,
+        .step_from = (uint32_t)j->model.step_from,
         .time_limit_ms = spec->limit_ms,
     };
 }
@@ -110,21 +116,19 @@ void sim__life(struct sim *sim, uint32_t job, const struct job_event *event)
 
     e.at = sim->now;
     e.seq = j->model.event_count + 1;
+    if (attempt && job_event_is_legal(j->model.state, e.kind))
+        attempt_apply(&attempt->model, &e, &j->model);
     if (job_apply(&j->model, &e, &err) != OK) {
         sim__fail(sim, "the server asks for what cannot be: %s", err.text);
         return;
     }
     sim__log(sim, "job %u: %s, now %s", job, job_event_kind_name(e.kind),
              job_state_name(j->model.state));
-    if (attempt)
-        attempt_apply(&attempt->model, &e, j->model.cancel_asked);
     sim->changed = sim->now;
     sim->dirty = true;
     job_plan(&j->model, attempt ? &attempt->model : NULL, &actions);
     for (size_t i = 0; i < actions.count; i++) {
-        if (actions.items[i].kind == JOB_ACTION_WAKE_SCHEDULER)
-            sim__wake(sim);
-        else if (actions.items[i].kind == JOB_ACTION_STOP_WORK && attempt)
+        if (actions.items[i].kind == JOB_ACTION_STOP_WORK && attempt)
             stop_places(sim, attempt);
     }
     if (j->model.state != JOB_QUEUED)
@@ -188,7 +192,6 @@ static struct sim_attempt *attempt_new(struct sim *sim, uint32_t job,
 {
     struct sim_attempt *a = ARENA_NEW(&sim->arena, struct sim_attempt);
     struct sim_job *j = &sim->jobs[job];
-    const struct sched_shape *shape = &sim->world->shapes[j->spec->shape];
 
     sim->all =
         arena_more(&sim->arena, sim->all, sim->attempt_count, &sim->attempt_room, sizeof *sim->all);
@@ -204,6 +207,7 @@ static struct sim_attempt *attempt_new(struct sim *sim, uint32_t job,
         .id = {sim->attempt_count},
         .job = j->model.id,
         .number = j->model.attempt_count,
+        .step = start->step,
         .state = ATTEMPT_OFFERED,
         .target = sim->targets[sim->node_views[start->nodes[0]].target].id,
         .offered = sim->now,
@@ -214,7 +218,6 @@ static struct sim_attempt *attempt_new(struct sim *sim, uint32_t job,
         a->nodes[i] = start->nodes[i];
         a->places[i] = (struct sim_place){.node = start->nodes[i], .started = TIME_NONE};
     }
-    j->step_from = shape->step_count ? start->step : 0;
     return a;
 }
 
@@ -232,7 +235,7 @@ static void show(struct sim *sim, struct sim_attempt *a)
         .share = j->spec->share,
         .queue = j->spec->queue,
         .shape = j->spec->shape,
-        .priority = j->priority,
+        .priority = j->model.priority,
         .since = sim->now,
         .ends_by = limit == SCHED_UNLIMITED ? SCHED_UNLIMITED : sim->now + limit,
         .evictable_from = sim->now + sim->world->min_run_ms,
@@ -313,6 +316,7 @@ static void account(struct sim *sim, struct sim_attempt *a, bool again)
 void sim__close(struct sim *sim, struct sim_attempt *a, const struct job_event *event)
 {
     struct sim_job *j = &sim->jobs[a->job];
+    struct job_event final = sim__event(JOB_EVENT_FINAL);
     uint32_t id = (uint32_t)a->model.id.v - 1, job = a->job;
 
     if (!a->open || j->attempt != id) {
@@ -341,6 +345,8 @@ void sim__close(struct sim *sim, struct sim_attempt *a, const struct job_event *
     if (a->view < sim->attempt_view_count)
         sim->all[sim->attempts[a->view].id.v - 1]->view = a->view;
     sim__life(sim, job, event);
+    if (event->kind == JOB_EVENT_ENDED && !sim->violation[0])
+        sim__life(sim, job, &final); /* no text is waited for here */
     j->attempt = SCHED_NONE;
     account(sim, a, j->model.state == JOB_QUEUED);
     sim__enqueue(sim, job);

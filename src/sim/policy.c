@@ -12,11 +12,11 @@
 #define FGD_CLASSES_MAX 64
 
 static const struct sim_policy policies[] = {
-    {"fifo", "first come, first served; nobody passes", SCHED_PACK, false},
+    {"fifo", "first come, first served; nobody passes", SCHED_BORROW | SCHED_PACK, false},
     {"fifo+backfill", "first come, first served; others pass where they do not delay the first",
-     SCHED_PACK | SCHED_RESERVE | SCHED_BACKFILL, false},
+     SCHED_BORROW | SCHED_PACK | SCHED_RESERVE | SCHED_BACKFILL, false},
     {"fgd", "as fifo+backfill, placed by fragmentation gradient descent",
-     SCHED_RESERVE | SCHED_BACKFILL, true},
+     SCHED_BORROW | SCHED_RESERVE | SCHED_BACKFILL, true},
     {"euvyra", "as the server schedules", SCHED_ALL, false},
     {"no-fair", "without order by share", SCHED_ALL & ~SCHED_FAIR, false},
     {"no-borrow", "without use beyond the quota", SCHED_ALL & ~SCHED_BORROW, false},

@@ -25,16 +25,18 @@ void sim__submit(struct sim *sim, uint32_t job)
         .state = JOB_QUEUED,
         .priority = spec->priority,
         .retries = spec->retries,
+        .kind = JOB_BATCH,
+        .node_count = sim->world->shapes[spec->shape].node_count,
         .created = sim->now,
-        .queued = sim->now,
+        .queued = TIME_NONE,
+        .ladder_at = TIME_NONE,
+        .not_before = TIME_NONE,
         .started = TIME_NONE,
         .ended = TIME_NONE,
         .exit_code = EXIT_NONE,
         .exit_signal = EXIT_NONE,
     };
     (void)id_parse(STR("jaaaaaaaaaaaa"), ID_JOB, &j->model.public_id);
-    j->priority = spec->priority;
-    j->ladder_at = sim->now;
     sim->arrived = MAX(sim->arrived, job + 1);
     sim__life(sim, job, &event);
     if (spec->after != SCHED_NONE) {
@@ -59,15 +61,21 @@ void sim__submit(struct sim *sim, uint32_t job)
 }
 
 /* The offer is taken back: nobody has begun. */
-static void withdraw(struct sim *sim, struct sim_attempt *a, enum job_event_kind kind)
+static void withdraw(struct sim *sim, struct sim_attempt *a, const struct job_event *event)
 {
-    struct job_event event = sim__event(kind);
     uint32_t id = (uint32_t)a->model.id.v - 1;
 
     for (uint32_t i = 0; i < a->place_count; i++)
         say(sim, SIM_FENCED, id, i);
     sim->figures.withdrawn++;
-    sim__close(sim, a, &event);
+    sim__close(sim, a, event);
+}
+
+static void not_taken(struct sim *sim, struct sim_attempt *a)
+{
+    struct job_event event = sim__event(JOB_EVENT_WITHDRAWN);
+
+    withdraw(sim, a, &event);
 }
 
 void sim__cancel(struct sim *sim, uint32_t job)
@@ -78,7 +86,7 @@ void sim__cancel(struct sim *sim, uint32_t job)
     if (!job_event_is_legal(j->model.state, JOB_EVENT_CANCEL))
         return; /* it has ended, or is ending: the person gets a 409 */
     if (j->model.state == JOB_OFFERED) {
-        withdraw(sim, sim->all[j->attempt], JOB_EVENT_CANCEL);
+        withdraw(sim, sim->all[j->attempt], &event);
         return;
     }
     if (j->attempt != SCHED_NONE) {
@@ -91,9 +99,12 @@ void sim__cancel(struct sim *sim, uint32_t job)
 void sim__reprioritise(struct sim *sim, uint32_t job, int64_t priority)
 {
     struct sim_job *j = &sim->jobs[job];
+    struct job_event event = sim__event(JOB_EVENT_CHANGED);
 
-    j->priority = priority;
-    j->model.priority = priority;
+    if (!job_event_is_legal(j->model.state, event.kind))
+        return;
+    event.priority = priority;
+    sim__life(sim, job, &event);
     if (j->view != SCHED_NONE)
         sim->queue[j->view].priority = priority;
     if (j->attempt != SCHED_NONE)
@@ -103,38 +114,39 @@ void sim__reprioritise(struct sim *sim, uint32_t job, int64_t priority)
 
 /* ---- Attempts */
 
-static void begin_stop(struct sim *sim, struct sim_attempt *a, enum ending why)
+/* From now on it is being ended: who is told follows from the states. */
+static void begin_stop(struct sim *sim, struct sim_attempt *a, enum ending why,
+                       const struct job_event *event)
 {
-    uint32_t id = (uint32_t)a->model.id.v - 1;
-
     if (a->why == ENDING_NONE)
         a->why = why;
     a->stopping = true;
     sim->attempts[a->view].stopping = true;
-    sim->changed = sim->now;
-    for (uint32_t i = 0; i < a->place_count; i++) {
-        if (a->places[i].state == SIM_PLACE_GO || a->places[i].state == SIM_PLACE_RUNNING)
-            say(sim, SIM_STOP, id, i);
-    }
+    sim__life(sim, a->job, event);
+}
+
+/* A rank ended badly: the others end with it. */
+static void stop_gang(struct sim *sim, struct sim_attempt *a, enum ending why)
+{
+    struct job_event event = sim__event(JOB_EVENT_RANK);
+
+    event.rank_state = why == ENDING_EXIT || why == ENDING_TIMEOUT ? ATTEMPT_FAILED : ATTEMPT_LOST;
+    begin_stop(sim, a, why, &event);
 }
 
 void sim__evict(struct sim *sim, uint32_t attempt, enum ending why)
 {
     struct sim_attempt *a = sim->all[attempt];
+    struct job_event event = sim__event(JOB_EVENT_EVICT);
 
     sim__log(sim, "job %u: attempt %u is to end (%s)", a->job, attempt, ending_name(why));
     sim->figures.evictions++;
     sim->jobs[a->job].evicted++;
+    event.ending = why;
     if (sim->jobs[a->job].model.state == JOB_OFFERED)
-        withdraw(sim, a, JOB_EVENT_WITHDRAWN);
+        withdraw(sim, a, &event);
     else
-        begin_stop(sim, a, why);
-}
-
-static bool starts_again(enum ending why)
-{
-    return why == ENDING_RECLAIMED || why == ENDING_OUTRANKED || why == ENDING_GONE ||
-           why == ENDING_NODE_LOST || why == ENDING_SPOT;
+        begin_stop(sim, a, why, &event);
 }
 
 /* All ranks are proven to be over. */
@@ -142,21 +154,20 @@ static void finish(struct sim *sim, struct sim_attempt *a)
 {
     struct sim_job *j = &sim->jobs[a->job];
     /* One that came to its end before it could be ended has done what it should. */
-    bool again = starts_again(a->why) && a->clean < a->place_count;
-    struct job_event event = sim__event(again ? JOB_EVENT_LOST : JOB_EVENT_ENDED);
+    bool clean = a->clean == a->place_count;
+    bool lost =
+        !clean && (a->why == ENDING_GONE || a->why == ENDING_NODE_LOST || a->why == ENDING_SPOT);
+    struct job_event event = sim__event(lost ? JOB_EVENT_LOST : JOB_EVENT_ENDED);
 
-    event.exit_code = again ? EXIT_NONE : a->exit_code == EXIT_NONE ? 0 : a->exit_code;
-    event.timed_out = a->timed_out;
-    if (a->clean == a->place_count)
-        event.exit_code = 0;
-    if (again && (a->why == ENDING_GONE || a->why == ENDING_NODE_LOST)) {
-        sim->figures.losses++;
-        j->lost++;
+    event.exit_code = clean ? 0 : a->exit_code;
+    event.stopped = !clean && ending_is_eviction(a->why);
+    event.timed_out = !clean && a->timed_out;
+    if (lost) {
+        event.ending = a->why;
+        event.next_step = a->why == ENDING_SPOT ? a->model.step + 1 : 0;
+        sim->figures.losses += a->why != ENDING_SPOT;
+        j->lost += a->why != ENDING_SPOT;
     }
-    if (again) /* it goes on from the step after a machine that was taken */
-        j->ladder_at = sim->now;
-    if (a->why == ENDING_SPOT)
-        j->step_from++;
     sim__close(sim, a, &event);
 }
 
@@ -167,7 +178,7 @@ static void end_place(struct sim *sim, struct sim_attempt *a, uint32_t rank, enu
     place->state = SIM_PLACE_ENDED;
     a->ended++;
     if (why != ENDING_NONE && a->ended < a->place_count && !a->stopping)
-        begin_stop(sim, a, why);
+        stop_gang(sim, a, why);
     else if (why != ENDING_NONE && a->why == ENDING_NONE)
         a->why = why;
     if (a->ended == a->place_count)
@@ -285,7 +296,7 @@ static void is_missing(struct sim *sim, struct sim_holding hold)
     else if (place->state == SIM_PLACE_OFFERED)
         say(sim, SIM_OFFER, hold.attempt, hold.rank);
     else if (place->state == SIM_PLACE_ACCEPTED)
-        withdraw(sim, a, JOB_EVENT_WITHDRAWN);
+        not_taken(sim, a);
     else if (place->state != SIM_PLACE_ENDED)
         end_place(sim, a, hold.rank, ENDING_GONE);
 }
@@ -381,12 +392,12 @@ static void look_at(struct sim *sim, struct sim_attempt *a)
         return;
     if (silent < open) {
         if (!a->stopping)
-            begin_stop(sim, a, ENDING_NODE_LOST);
+            stop_gang(sim, a, ENDING_NODE_LOST);
         return;
     }
     sim->figures.losses++;
     sim->jobs[a->job].lost++;
-    sim->jobs[a->job].ladder_at = sim->now;
+    lost.ending = ENDING_NODE_LOST;
     sim__close(sim, a, &lost);
 }
 
@@ -414,7 +425,7 @@ void sim__tick(struct sim *sim)
         a = sim->all[sim->attempts[i].id.v - 1];
         if (sim->jobs[a->job].model.state == JOB_OFFERED) {
             if (sim->now - a->model.offered >= SIM_OFFER_MS)
-                withdraw(sim, a, JOB_EVENT_WITHDRAWN);
+                not_taken(sim, a);
         } else if (!sim->options.ideal) {
             look_at(sim, a);
         }
@@ -439,7 +450,7 @@ void sim__machine_gone(struct sim *sim, uint32_t at)
         if (place->zombie)
             sim__let_go(sim, holds[i].attempt, holds[i].rank);
         else if (place->state <= SIM_PLACE_ACCEPTED)
-            withdraw(sim, a, JOB_EVENT_WITHDRAWN);
+            not_taken(sim, a);
         else if (place->state != SIM_PLACE_ENDED)
             end_place(sim, a, holds[i].rank, ENDING_SPOT);
     }

@@ -108,9 +108,7 @@ struct sim_job {
     uint32_t attempt; /* SCHED_NONE */
     uint32_t view;    /* its place in sim->queue; SCHED_NONE: not there */
     uint32_t after_first, after_next;
-    int64_t priority, done_ms;
-    time_ms ladder_at, retry_at;
-    uint32_t step_from;
+    int64_t done_ms;
     time_ms first_start; /* TIME_NONE */
     int64_t waited_ms;   /* over all its attempts */
     time_ms waiting_since;

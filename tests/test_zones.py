@@ -25,6 +25,7 @@ def shows(second: int, first: datetime, zone: zoneinfo.ZoneInfo) -> bool:
 
 def test_months_begin_where_clocks_first_show_them() -> None:
     names = sorted(n for n in zoneinfo.available_timezones() if (FOLDER / n).is_file())
+    names = [n for n in names if n != "localtime"]  # is another zone on each machine
     assert len(names) > 400
     done = subprocess.run(
         [BUILD / "src/sys/zone_months", str(FROM), str(TO), *names],

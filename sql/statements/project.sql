@@ -53,6 +53,9 @@ DELETE FROM project_blob WHERE project_id = :project_id;
 -- one row
 SELECT role FROM member WHERE project_id = :project_id AND user_id = :user_id;
 
+-- name: member_projects
+SELECT project_id FROM member WHERE user_id = :user_id ORDER BY project_id LIMIT :limit;
+
 -- name: member_set
 INSERT INTO member (project_id, user_id, role) VALUES (:project_id, :user_id, :role)
 ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role;

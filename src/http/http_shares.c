@@ -99,21 +99,28 @@ static enum err_code render_share(struct http_call *call, const struct share *sh
     return OK;
 }
 
+/* Where a node lies in the list: by depth, then by id. What comes meanwhile moves no other. */
+static int64_t order_of(const struct share *share)
+{
+    return (int64_t)(share->depth + 1) << 48 | share->id.v;
+}
+
 enum err_code http_share_list(struct http_call *call, struct err *err)
 {
     struct share *shares;
-    size_t count = 0, from;
+    size_t count = 0, from = 0, end;
     int64_t after;
-    size_t limit = (size_t)http_call_limit(call);
 
     TRY(http_call_cursor_i64(call, &after, err));
     TRY(shares_visible(&call->cmd, &shares, &count, err));
-    from = MIN((size_t)after, count);
+    while (from < count && after && order_of(&shares[from]) <= after)
+        from++;
+    end = MIN(count, from + (size_t)http_call_limit(call));
     http_call_page_begin(call);
-    for (size_t i = from; i < MIN(count, from + limit); i++)
+    for (size_t i = from; i < end; i++)
         TRY(render_share(call, &shares[i], share_team_name(shares, &shares[i]), err));
-    http_call_page_end(
-        call, from + limit < count ? http_call_number_cursor(call, (int64_t)(from + limit)) : NULL);
+    http_call_page_end(call, end < count ? http_call_number_cursor(call, order_of(&shares[end - 1]))
+                                         : NULL);
     return OK;
 }
 

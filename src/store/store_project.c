@@ -3,7 +3,8 @@
 
 #include "store/db.h"
 
-#define RETAINING_MAX 10000
+#define RETAINING_MAX       10000
+#define MEMBER_PROJECTS_MAX 100000
 
 enum err_code store_project_insert(struct store *store, struct project *p, struct err *err)
 {
@@ -143,6 +144,26 @@ enum err_code store_member_role(struct store *store, project_id project, user_id
                   ARGS(ARG_I64("project_id", project.v), ARG_I64("user_id", user.v)), &r, err));
     TRY(db__next(&r, &row, err));
     *ret_role = row ? role_from_name(db__view(&r, 0)) : ROLE_NONE;
+    return OK;
+}
+
+enum err_code store_member_projects(struct store *store, user_id user, struct arena *arena,
+                                    project_id **ret_projects, size_t *ret_count, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    project_id *projects = NULL;
+    size_t count = 0, room = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_MEMBER_PROJECTS,
+                  ARGS(ARG_I64("user_id", user.v), ARG_I64("limit", MEMBER_PROJECTS_MAX)), &r,
+                  err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        projects = arena_more(arena, projects, count, &room, sizeof *projects);
+        projects[count++] = (project_id){db__i64(&r, 0)};
+    }
+    *ret_projects = projects;
+    *ret_count = count;
     return OK;
 }
 

@@ -29,6 +29,10 @@ MUST_CHECK enum err_code store_project_delete(struct store *store, project_id id
 /* ROLE_NONE when the user is no member. */
 MUST_CHECK enum err_code store_member_role(struct store *store, project_id project, user_id user,
                                            enum role *ret_role, struct err *err);
+/* The projects in which a user has a role, by rising id. */
+MUST_CHECK enum err_code store_member_projects(struct store *store, user_id user,
+                                               struct arena *arena, project_id **ret_projects,
+                                               size_t *ret_count, struct err *err);
 MUST_CHECK enum err_code store_member_set(struct store *store, project_id project, user_id user,
                                           enum role role, struct err *err);
 MUST_CHECK enum err_code store_member_delete(struct store *store, project_id project, user_id user,

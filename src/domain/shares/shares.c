@@ -8,6 +8,7 @@
 #include "store/store_share.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 struct tree {
     struct share *shares;
@@ -26,22 +27,30 @@ enum err_code shares_list(struct cmd *cmd, struct share **ret_shares, size_t *re
     return store_share_use(cmd->store, *ret_shares, *ret_count, err);
 }
 
+static int by_id(const void *a, const void *b)
+{
+    int64_t left = ((const project_id *)a)->v, right = ((const project_id *)b)->v;
+
+    return (left > right) - (left < right);
+}
+
 /* Projects are leaves: leaving one out moves nothing that others point to, but for their own
  * places, which stay behind those of their parents. */
 enum err_code shares_visible(struct cmd *cmd, struct share **ret_shares, size_t *ret_count,
                              struct err *err)
 {
+    project_id *own = NULL;
     struct share *shares;
-    size_t count = 0, kept = 0;
+    size_t count = 0, kept = 0, own_count = 0;
     size_t *places;
 
     TRY(shares_list(cmd, &shares, &count, err));
+    if (!cmd->who->admin)
+        TRY(store_member_projects(cmd->store, cmd->who->user, cmd->arena, &own, &own_count, err));
     places = arena_array(cmd->arena, count, sizeof *places);
     for (size_t i = 0; i < count; i++) {
-        enum role role = ROLE_VIEWER;
-        if (shares[i].kind == SHARE_PROJECT)
-            TRY(projects_role(cmd, shares[i].project, &role, err));
-        if (role == ROLE_NONE)
+        if (shares[i].kind == SHARE_PROJECT && !cmd->who->admin &&
+            (!own_count || !bsearch(&shares[i].project, own, own_count, sizeof *own, by_id)))
             continue;
         places[i] = kept;
         shares[kept] = shares[i];

@@ -19,11 +19,13 @@ static void add_up(struct sim *sim)
     struct sim_figures *f = &sim->figures;
     const struct sim_world *world = sim->world;
     int64_t ms = sim->now - f->sampled, window;
+    /* From where one in a hundred has come: some records begin with a few that stay for ever. */
+    time_ms first = world->job_count ? world->jobs[world->job_count / 100].at : 0;
     time_ms last = world->job_count ? world->jobs[world->job_count - 1].at : 0;
 
     if (!f->begun || ms <= 0)
         return;
-    window = MAX(0, MIN(sim->now, last) - f->sampled);
+    window = MAX(0, MIN(sim->now, last) - MAX(f->sampled, first));
     f->used_gpu_ms += (__int128)f->gpus_used * ms;
     f->total_gpu_ms += (__int128)f->gpus_total * ms;
     f->used_window += (__int128)f->gpus_used * window;

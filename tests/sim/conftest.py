@@ -1,0 +1,8 @@
+"""Nothing is shared but the rig beside."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))

@@ -135,6 +135,7 @@ class Disk:
             path = folder / Path(name).relative_to(was)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(after_power_loss(file, how))
+            path.chmod(0o600)  # as it was made: the server refuses a key that others can read
 
 
 @pytest.fixture(scope="module")

@@ -203,34 +203,48 @@ static struct wait victims_wait(struct cycle *c, uint32_t job)
     return wait;
 }
 
+/* It did not start: others are ended for it, or room is held. `branch`: where it ended at a limit.
+ */
+static void make_room(struct cycle *c, struct asker *who, uint32_t branch, struct reason *reason,
+                      uint32_t number)
+{
+    if (has_victims(c, who->job))
+        reason->wait = victims_wait(c, who->job);
+    else if (branch == SCHED_NONE && !reason->hardware)
+        return;
+    else if (!c->early && sched__preempt(c, who, branch, number))
+        reason->wait = victims_wait(c, who->job);
+    else if (branch == SCHED_NONE)
+        consider_head(c, who);
+}
+
 /* Its turn, with its own reservation lifted: true if it starts. */
 static bool attempt(struct cycle *c, struct asker *who, struct reason *ret_reason)
 {
     uint32_t branch = SCHED_NONE, number = SCHED_NONE;
     struct wait limit;
+    bool starts = false, yields = false;
     bool admitted = sched__tree_admits(&c->tree, who->leaf, &who->ask, &limit, &branch);
 
     ret_reason->hardware = false;
     if (!sched__budget_hours(c, who, &ret_reason->wait))
         return false;
+    if (!admitted && who->outranks) {
+        yields = true;
+        sched__reserve_yield(c, who);
+        admitted = sched__tree_admits(&c->tree, who->leaf, &who->ask, &limit, &branch);
+    }
     if (admitted) {
         branch = SCHED_NONE;
-        if (try_places(c, who, ret_reason, &number))
-            return true;
+        starts = try_places(c, who, ret_reason, &number);
     } else {
         ret_reason->wait = limit;
     }
-    if (has_victims(c, who->job)) {
-        ret_reason->wait = victims_wait(c, who->job);
-        return false;
-    }
-    if (admitted && !ret_reason->hardware)
-        return false;
-    if (!c->early && sched__preempt(c, who, branch, number))
-        ret_reason->wait = victims_wait(c, who->job);
-    else if (admitted)
-        consider_head(c, who);
-    return false;
+    if (!starts)
+        make_room(c, who, branch, ret_reason, number);
+    if (yields)
+        sched__reserve_unyield(c);
+    return starts;
 }
 
 static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
@@ -248,7 +262,7 @@ static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
     mine = c->reservation_of[job];
     if (mine != SCHED_NONE && !starts) {
         sched__reserve_put(c, mine);
-        if (mine == c->head && !ret_reason->hardware)
+        if (mine == c->head && !ret_reason->hardware && ret_reason->wait.code != WAIT_LENT_BACK)
             sched__reserve_drop(c, mine); /* it is not the hardware that it waits for */
         else
             ret_reason->wait.start_estimate = c->reservations[mine].start;

@@ -43,6 +43,7 @@ struct held {
     uint32_t job;
     bool victims, live, placed; /* placed: its nodes' holds are there */
     bool owned;                 /* its job stays within its project's quota */
+    bool promised;              /* the trees count it as if it held what it asks for */
     time_ms since, start;
     uint32_t *nodes; /* places in the snapshot, rank by rank */
     uint32_t node_count;
@@ -160,6 +161,10 @@ void sched__reserve_lift(struct cycle *c, uint32_t reservation);
 void sched__reserve_put(struct cycle *c, uint32_t reservation);
 /* Room may have grown for others: what was tried before says nothing any more. */
 void sched__reserve_drop(struct cycle *c, uint32_t reservation);
+/* What is promised to those that the job outranks does not hold up the job: between yield and
+ * unyield, which drops those for whom no quota is left. */
+void sched__reserve_yield(struct cycle *c, const struct asker *who);
+void sched__reserve_unyield(struct cycle *c);
 /* For whom others are ended; `nodes` is kept. */
 void sched__reserve_victims(struct cycle *c, uint32_t job, uint32_t *nodes);
 /* The first in line gets, or keeps, room; its start is computed anew. Not put yet. */

@@ -46,48 +46,47 @@ struct search {
 
 /* -- what is allowed -------------------------------------------------------------------------- */
 
-static bool over_up_to(const struct tree *tree, uint32_t leaf, uint32_t branch, int r)
+static bool over_up_to(const struct tree *tree, uint32_t leaf, uint32_t branch, int r, int64_t less)
 {
     for (uint32_t at = leaf;; at = tree->branches[at].parent) {
-        if (!sched__tree_over(tree, at, r))
+        if (!sched__tree_over(tree, at, r, less))
             return false;
         if (at == branch)
             return true;
     }
 }
 
-/* Does the attempt hold something that its branch has beyond its quota? Of `ask`, if given. */
-static bool beyond_quota(const struct cycle *c, uint32_t attempt, uint32_t branch,
-                         const struct sched_amounts *ask, bool *ret_owned)
+/* Is it in use beyond the quota of its branch, and of each below that? For who takes back what is
+ * asked for: in part at least. */
+static bool may_reclaim(const struct search *s, uint32_t attempt, uint32_t branch)
 {
+    const struct cycle *c = s->c;
     const struct sched_attempt *a = &c->s->attempts[attempt];
     const struct sched_amounts *holds = &c->s->shapes[a->shape].need;
 
-    *ret_owned = false;
-    for (int r = 0; r < SHARED_RESOURCES; r++) {
-        if (!(c->after.owned >> r & 1) || holds->v[r] <= 0 || (ask && ask->v[r] <= 0))
-            continue;
-        *ret_owned = true;
-        if (over_up_to(&c->after, c->tree.leaf_of[a->share], branch, r))
+    for (int r = 0; r < SHARED_RESOURCES; r++)
+        if (c->after.owned >> r & 1 && holds->v[r] > 0 && s->who->ask.v[r] > 0 &&
+            over_up_to(&c->after, c->tree.leaf_of[a->share], branch, r, 0))
             return true;
-    }
     return false;
 }
 
-static bool may_reclaim(const struct search *s, uint32_t attempt, uint32_t branch)
-{
-    bool owned;
-
-    return beyond_quota(s->c, attempt, branch, &s->who->ask, &owned);
-}
-
+/* For who outranks it: as a whole, or it holds nothing that anybody owns, or it is of the same
+ * project. So nobody falls below its quota for another's priority, and takes that back from it. */
 static bool may_outrank(const struct search *s, uint32_t attempt, uint32_t branch)
 {
-    bool owned;
+    const struct cycle *c = s->c;
+    const struct sched_attempt *a = &c->s->attempts[attempt];
+    const struct sched_amounts holds = sched__ask(&c->s->shapes[a->shape]);
+    uint32_t leaf = c->tree.leaf_of[a->share];
 
-    if (s->c->tree.leaf_of[s->c->s->attempts[attempt].share] == s->who->leaf)
+    if (leaf == s->who->leaf)
         return true;
-    return beyond_quota(s->c, attempt, branch, NULL, &owned) || !owned;
+    for (int r = 0; r < SHARED_RESOURCES; r++)
+        if (c->after.owned >> r & 1 && holds.v[r] > 0 &&
+            !over_up_to(&c->after, leaf, branch, r, sched__sub(holds.v[r], 1)))
+            return false;
+    return true;
 }
 
 static struct memo_key pair_key(const struct cycle *c, uint32_t winner, uint32_t loser)
@@ -162,7 +161,7 @@ static bool borrows_asked(const struct search *s, uint32_t branch)
     const struct tree *tree = &s->c->after;
 
     for (int r = 0; r < SHARED_RESOURCES; r++)
-        if (s->who->ask.v[r] > 0 && tree->owned >> r & 1 && sched__tree_over(tree, branch, r))
+        if (s->who->ask.v[r] > 0 && tree->owned >> r & 1 && sched__tree_over(tree, branch, r, 0))
             return true;
     return false;
 }

@@ -55,6 +55,45 @@ static void priority_remove(struct cycle *c, const struct held *r)
     memmove(&q->priorities[at], &q->priorities[at + 1], (q->count - at) * sizeof *q->priorities);
 }
 
+/* -- quota ------------------------------------------------------------------------------------- */
+
+/* Others are ended so that the job may start: what it may hold is not given to others meanwhile. */
+static void promise(struct cycle *c, struct held *r, bool promised)
+{
+    const struct sched_job *j = &c->s->jobs[r->job];
+    struct sched_amounts ask = sched__ask(&c->s->shapes[j->shape]);
+
+    if (!r->victims || r->promised == promised)
+        return;
+    r->promised = promised;
+    sched__tree_promise(&c->tree, c->tree.leaf_of[j->share], &ask, promised ? 1 : -1);
+    sched__tree_promise(&c->after, c->tree.leaf_of[j->share], &ask, promised ? 1 : -1);
+}
+
+void sched__reserve_yield(struct cycle *c, const struct asker *who)
+{
+    for (uint32_t i = 0; i < c->reservation_count; i++)
+        if (c->reservations[i].placed && sched__reserve_outranked(c, who, i))
+            promise(c, &c->reservations[i], false);
+}
+
+void sched__reserve_unyield(struct cycle *c)
+{
+    for (uint32_t i = 0; i < c->reservation_count; i++) {
+        struct held *r = &c->reservations[i];
+        const struct sched_job *j = &c->s->jobs[r->job];
+        struct sched_amounts ask = sched__ask(&c->s->shapes[j->shape]);
+        struct wait wait;
+        uint32_t branch;
+        if (!r->placed || !r->victims || r->promised)
+            continue;
+        if (sched__tree_admits(&c->after, c->tree.leaf_of[j->share], &ask, &wait, &branch))
+            promise(c, r, true);
+        else
+            sched__reserve_drop(c, i);
+    }
+}
+
 /* -- holds ------------------------------------------------------------------------------------ */
 
 void sched__reserve_lift(struct cycle *c, uint32_t reservation)
@@ -64,6 +103,7 @@ void sched__reserve_lift(struct cycle *c, uint32_t reservation)
     if (!r->placed)
         return;
     r->placed = false;
+    promise(c, r, false);
     priority_remove(c, r);
     for (uint32_t i = 0; i < r->node_count; i++) {
         uint32_t *at = &c->nodes[r->nodes[i]].holds;
@@ -84,6 +124,7 @@ void sched__reserve_put(struct cycle *c, uint32_t reservation)
         return;
     r->placed = true;
     priority_put(c, r);
+    promise(c, r, true);
     for (uint32_t i = 0; i < r->node_count; i++) {
         struct node *n = &c->nodes[r->nodes[i]];
         uint32_t at = n->holds;

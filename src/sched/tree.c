@@ -13,20 +13,25 @@ static bool branch_over(const struct branch *b, int r)
     return sched__sub(b->usage.v[r], b->started.v[r]) > b->quota.v[r];
 }
 
-static void change(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask, int jobs,
-                   int64_t started)
+struct change {
+    int held, started, promised;
+};
+
+static void change(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask,
+                   struct change by)
 {
     for (uint32_t at = leaf; at != SCHED_NONE; at = tree->branches[at].parent) {
         struct branch *b = &tree->branches[at];
         struct branch *up = b->parent == SCHED_NONE ? NULL : &tree->branches[b->parent];
-        b->running += jobs;
+        b->running += by.held;
         for (int r = 0; r < SHARED_RESOURCES; r++) {
             int64_t kept = idle_kept(b, r);
             bool over = branch_over(b, r);
             if (ask->v[r] == 0)
                 continue;
-            b->usage.v[r] = sched__add(b->usage.v[r], sched__mul(ask->v[r], jobs));
-            b->started.v[r] = sched__add(b->started.v[r], sched__mul(ask->v[r], started));
+            b->usage.v[r] = sched__add(b->usage.v[r], sched__mul(ask->v[r], by.held));
+            b->started.v[r] = sched__add(b->started.v[r], sched__mul(ask->v[r], by.started));
+            b->promised.v[r] = sched__add(b->promised.v[r], sched__mul(ask->v[r], by.promised));
             if (!up)
                 continue;
             up->idle_kept.v[r] = sched__add(up->idle_kept.v[r], idle_kept(b, r) - kept);
@@ -37,12 +42,18 @@ static void change(struct tree *tree, uint32_t leaf, const struct sched_amounts 
 
 void sched__tree_hold(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask, int jobs)
 {
-    change(tree, leaf, ask, jobs, 0);
+    change(tree, leaf, ask, (struct change){jobs, 0, 0});
 }
 
 void sched__tree_start(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask)
 {
-    change(tree, leaf, ask, 1, 1);
+    change(tree, leaf, ask, (struct change){1, 1, 0});
+}
+
+void sched__tree_promise(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask,
+                         int jobs)
+{
+    change(tree, leaf, ask, (struct change){jobs, jobs, jobs});
 }
 
 void sched__tree_suppose(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask)
@@ -65,18 +76,23 @@ struct refusal {
     int64_t asked, available;
 };
 
+/* With nothing kept at this level what is free may be taken. Else what is promised counts as if it
+ * were held: the promise itself was made by this rule. */
 static bool kept_allows(const struct level *level, const struct sched_amounts *ask, int r,
                         int64_t *ret_left)
 {
     const struct branch *b = level->branch, *child = level->child;
-    int64_t others, used = sched__add(b->usage.v[r], ask->v[r]);
+    int64_t others;
 
-    if (!child || sched__add(child->usage.v[r], ask->v[r]) <= child->kept.v[r])
+    if (!child || !b->keeps[r] || sched__add(child->usage.v[r], ask->v[r]) <= child->kept.v[r])
         return true;
     others = sched__sub(b->idle_kept.v[r], idle_kept(child, r));
-    if (others <= 0 || sched__add(used, others) <= level->bound[r])
+    if (others <= 0 && b->promised.v[r] == 0)
         return true;
-    *ret_left = MAX(0, sched__sub(sched__sub(level->bound[r], b->usage.v[r]), others));
+    others = sched__add(others, b->usage.v[r]);
+    if (sched__add(ask->v[r], others) <= level->bound[r])
+        return true;
+    *ret_left = MAX(0, sched__sub(level->bound[r], others));
     return false;
 }
 
@@ -148,9 +164,12 @@ bool sched__tree_within(const struct tree *tree, uint32_t branch, const struct s
     return any;
 }
 
-bool sched__tree_over(const struct tree *tree, uint32_t branch, int resource)
+bool sched__tree_over(const struct tree *tree, uint32_t branch, int resource, int64_t less)
 {
-    return branch_over(&tree->branches[branch], resource);
+    const struct branch *b = &tree->branches[branch];
+    int64_t settled = sched__sub(b->usage.v[resource], b->started.v[resource]);
+
+    return sched__sub(settled, less) > b->quota.v[resource];
 }
 
 bool sched__tree_below(const struct tree *tree, uint32_t leaf, uint32_t branch)
@@ -298,8 +317,9 @@ static void count_kept(struct tree *tree)
             if (b->quota.v[r] > 0)
                 tree->owned |= 1U << r;
             if (b->parent != SCHED_NONE) {
-                int64_t *kept = &tree->branches[b->parent].idle_kept.v[r];
-                *kept = sched__add(*kept, b->kept.v[r]);
+                struct branch *up = &tree->branches[b->parent];
+                up->idle_kept.v[r] = sched__add(up->idle_kept.v[r], b->kept.v[r]);
+                up->keeps[r] |= b->kept.v[r] > 0;
             }
         }
     }

@@ -25,8 +25,10 @@ struct branch {
     int64_t weight, jobs_max, running;
     struct sched_amounts quota, limit, kept;
     struct sched_amounts usage;
-    struct sched_amounts started;   /* the part of usage that this cycle started */
+    struct sched_amounts started;   /* the part of usage that this cycle started or promised */
+    struct sched_amounts promised;  /* the part of usage that is promised */
     struct sched_amounts idle_kept; /* sum over its children of what they keep and do not use */
+    bool keeps[SHARED_RESOURCES];   /* one of its children does not lend all of its quota */
     int64_t over[SHARED_RESOURCES]; /* children that use more than their quota, less `started` */
     int64_t gpu_ms_left[SCHED_PERIODS], micro_left[SCHED_PERIODS];
     bool held, hours, money; /* here or above it: starts nothing, has such a budget */
@@ -56,6 +58,9 @@ void sched__tree_copy(struct tree *tree, const struct tree *from, struct arena *
 void sched__tree_hold(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask, int jobs);
 /* Held from now on by a job that this cycle started. */
 void sched__tree_start(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask);
+/* Promised to a job whose victims leave (jobs 1) or not any more (-1): it counts against limits. */
+void sched__tree_promise(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask,
+                         int jobs);
 
 /* As if it ran: for the order alone, nothing else holds of the tree afterwards. */
 void sched__tree_suppose(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask);
@@ -67,8 +72,9 @@ bool sched__tree_admits(const struct tree *tree, uint32_t leaf, const struct sch
 
 /* Is all that it asks for of what is owned within the branch's own quota? */
 bool sched__tree_within(const struct tree *tree, uint32_t branch, const struct sched_amounts *ask);
-/* Does the branch hold more of the resource than its quota, not counting what has just started? */
-bool sched__tree_over(const struct tree *tree, uint32_t branch, int resource);
+/* Does the branch hold more of the resource than its quota, not counting what has just started, and
+ * `less` besides? */
+bool sched__tree_over(const struct tree *tree, uint32_t branch, int resource, int64_t less);
 bool sched__tree_below(const struct tree *tree, uint32_t leaf, uint32_t branch);
 
 struct share_key sched__tree_key(const struct tree *tree, uint32_t branch,

@@ -342,6 +342,34 @@ static void room_whose_victims_do_not_go_is_given_up(void **state)
     assert_int_equal(w.result.reservation_count, 0);
 }
 
+static void quota_is_kept_for_who_waits_for_victims(void **state)
+{
+    uint32_t owner = world_share(&w, 0, 4), other = world_share(&w, 0, 0);
+    uint32_t four = world_shape(&w, 1, 4), one = world_shape(&w, 1, 1), big, small, high;
+
+    (void)state;
+    world_node(&w, 0, 4);
+    world_node(&w, 0, 1);
+    w.shares[owner].borrow.v[RESOURCE_GPU] = 0;
+    world_attempt(&w, other, four, 0);
+    big = world_job(&w, owner, four);
+    small = world_job(&w, owner, one); /* would fit on the other node */
+    world_cycle(&w);
+    assert_int_equal(ended(), 1);
+    assert_int_equal(world_wait(&w, small)->code, WAIT_QUOTA);
+    world_apply(&w);
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, small)->code, WAIT_QUOTA);
+    high = world_job(&w, owner, one); /* but not against a higher priority */
+    w.jobs[high].priority = 1;
+    world_cycle(&w);
+    assert_non_null(world_start(&w, high));
+    w.s.job_count--;
+    world_end(&w, 0);
+    world_cycle(&w);
+    assert_non_null(world_start(&w, big));
+}
+
 static void a_gang_is_ended_as_one(void **state)
 {
     uint32_t owner = world_share(&w, 0, 4), other = world_share(&w, 0, 0);
@@ -412,6 +440,7 @@ int main(void)
         FACT(a_higher_priority_takes_over_room_that_is_being_freed),
         FACT(a_higher_priority_takes_no_room_that_another_owns),
         FACT(room_whose_victims_do_not_go_is_given_up),
+        FACT(quota_is_kept_for_who_waits_for_victims),
         FACT(a_gang_is_ended_as_one),
         FACT(one_who_borrows_the_most_gives_first),
         FACT(looks_are_bounded),

@@ -13,8 +13,9 @@
 
 #include <cmocka.h>
 
-#define SEEDS  3000
-#define CYCLES 8
+#define SEEDS         3000
+#define CYCLES        8
+#define SETTLE_CYCLES 60
 
 static uint64_t dice_state, first_seed = 1, seed_count = SEEDS;
 static volatile sig_atomic_t running_seed;
@@ -180,6 +181,65 @@ static void what_is_decided_holds_on_random_snapshots(void **state)
         run_seed(seed);
 }
 
+/* Who was ended waits again, at its old place. */
+static void requeue_ended(struct world *w)
+{
+    for (uint32_t i = w->s.attempt_count; i-- > 0;) {
+        const struct sched_attempt a = w->attempts[i];
+        struct sched_job *j;
+        if (!a.stopping)
+            continue;
+        world_end(w, i);
+        j = &w->jobs[world_job(w, a.share, a.shape)];
+        j->id = a.job;
+        j->queue = a.queue;
+        j->priority = a.priority;
+        j->queued = j->ladder_at = a.job.v;
+    }
+}
+
+/* Nothing comes, nothing ends by itself, anybody may be ended at any time, without a pause. The two
+ * rights are tried one by one: together they may take turns (see docs/internals/scheduler.md). */
+static void settle_seed(uint64_t seed)
+{
+    struct world *w = calloc(1, sizeof *w);
+    uint32_t ended = 1;
+
+    assert_non_null(w);
+    running_seed = (sig_atomic_t)seed;
+    dice_state = seed * 0x9e3779b97f4a7c15ULL;
+    world_init(w);
+    w->s.policy.evict_pause_ms = 0;
+    w->s.policy.parts &= ~(unsigned)(dice(2) ? SCHED_RECLAIM : SCHED_OUTRANK);
+    random_hardware(w);
+    random_shares(w);
+    random_shapes(w);
+    random_jobs(w);
+    random_jobs(w);
+    for (uint32_t i = 0; i < w->s.job_count; i++) {
+        w->jobs[i].time_limit_ms = SCHED_UNLIMITED;
+        w->jobs[i].queued = w->jobs[i].ladder_at = w->jobs[i].id.v;
+    }
+    for (int i = 0; i < SETTLE_CYCLES; i++) {
+        world_cycle(w);
+        ended = w->result.evict_count;
+        w->s.eviction_count = 0;
+        world_apply(w);
+        w->s.now += 1000;
+        requeue_ended(w);
+    }
+    ENSURE(ended == 0);
+    world_release(w);
+    free(w);
+}
+
+static void ending_for_others_comes_to_an_end(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seed_count; seed++)
+        settle_seed(seed);
+}
+
 /* Only what may be called in a signal handler. */
 static void on_abort(int signal)
 {
@@ -201,6 +261,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_decided_holds_on_random_snapshots),
+        cmocka_unit_test(ending_for_others_comes_to_an_end),
     };
     struct sigaction action = {.sa_handler = on_abort};
 

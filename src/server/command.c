@@ -24,6 +24,8 @@
 #define TICK_MS   1000
 #define RETAIN_MS 3600000
 #define CHARGE_MS 5000
+#define PARKED_AGENTS_MAX 100000
+#define PARKED_LOOK_MS 100
 #define RUNS_MAX  3 /* of one command, each after a lost race */
 
 /* One command of a batch and what it left behind. */
@@ -167,17 +169,14 @@ static void add_own(struct batch *batch, struct work *work, const char *what)
         log_error("command.failed", "what", what, "error", work->err.text);
 }
 
+/* Those that wait for one agent: mostly one. */
 static void unpark(struct server *server, const struct id *agent)
 {
-    for (struct parked **at = &server->parked; *at;) {
-        struct parked *p = *at;
-        struct work *work;
-        if (!str_eq(id_str(agent), http_call_path(p->call, 0))) {
-            at = &p->next;
-            continue;
-        }
-        *at = p->next;
-        work = MEM_NEW(struct work);
+    struct parked *p = map_take(&server->parked, id_str(agent)), *next;
+
+    for (; p; p = next) {
+        struct work *work = MEM_NEW(struct work);
+        next = p->next;
         work->call = p->call;
         buf_clear(&work->call->out);
         json_writer_init(&work->call->json, &work->call->out);
@@ -192,29 +191,53 @@ static void unpark(struct server *server, const struct id *agent)
     }
 }
 
-/* Answers the polls whose time is up, or all of them. They were rendered when they were parked. */
-static void answer_parked(struct server *server, int64_t now_mono_ms, bool all)
+/* Answers those of a list whose time is up, or all; returns the others. */
+static struct parked *answer_due(struct parked *list, int64_t now_mono_ms, bool all)
 {
-    for (struct parked **at = &server->parked; *at;) {
-        struct parked *p = *at;
+    struct parked *left = NULL, *next;
+
+    for (struct parked *p = list; p; p = next) {
+        next = p->next;
         if (!all && p->until_mono_ms > now_mono_ms && !http_exchange_is_gone(p->call->exchange)) {
-            at = &p->next;
+            p->next = left;
+            left = p;
             continue;
         }
-        *at = p->next;
         server__answer(p->call, NULL);
         mem_free(p);
     }
+    return left;
+}
+
+/* Answers the polls whose time is up, or all of them. They were rendered when they were parked. */
+static void answer_parked(struct server *server, int64_t now_mono_ms, bool all)
+{
+    struct map left;
+    struct str agent;
+    void *list;
+
+    map_init(&left, PARKED_AGENTS_MAX);
+    for (size_t at = 0; map_next(&server->parked, &at, &agent, &list);) {
+        list = answer_due(list, now_mono_ms, all);
+        if (list)
+            ENSURE(map_put(&left, agent, list));
+    }
+    map_release(&server->parked);
+    server->parked = left;
 }
 
 static void park(struct server *server, struct http_call *call)
 {
+    struct str agent = http_call_path(call, 0);
     struct parked *p = MEM_NEW(struct parked);
 
     p->call = call;
     p->until_mono_ms = clock_mono_ms() + call->park_ms;
-    p->next = server->parked;
-    server->parked = p;
+    p->next = map_get(&server->parked, agent);
+    if (!map_put(&server->parked, agent, p)) { /* too many: it may ask again */
+        server__answer(call, NULL);
+        mem_free(p);
+    }
 }
 
 static void publish(struct server *server, const struct cmd *cmd)
@@ -346,21 +369,26 @@ void server__command_run(void *ctx)
     struct server *server = ctx;
     struct batch *batch = MEM_NEW(struct batch);
     void *items[COMMAND_BATCH_MAX];
-    int64_t swept = clock_mono_ms();
+    int64_t swept = clock_mono_ms(), answered = swept;
 
+    map_init(&server->parked, PARKED_AGENTS_MAX);
     while (!server->no_more_commands || queue_len(server->commands)) {
         size_t count = queue_pop_many(server->commands, items, COMMAND_BATCH_MAX, wait_ms(server));
         int64_t now;
         if (count || !server->no_more_commands)
             run_batch(server, batch, items, count);
         now = clock_mono_ms();
-        answer_parked(server, now, server->stopping);
+        if (server->stopping || now - answered >= PARKED_LOOK_MS) {
+            answer_parked(server, now, server->stopping);
+            answered = now;
+        }
         if (now - swept >= TICK_MS) {
             hub_sweep(server->hub);
             swept = now;
         }
     }
     answer_parked(server, 0, true);
+    map_release(&server->parked);
     hub_free(server->hub);
     server->hub = NULL;
     mem_free(batch);

@@ -38,3 +38,7 @@ DELETE FROM queue_target WHERE queue_id = :queue_id;
 -- name: queue_open_jobs
 SELECT j.queue_id, count(j.id) FROM job j WHERE j.ended = 0
 GROUP BY j.queue_id ORDER BY j.queue_id LIMIT :limit;
+
+-- name: queue_name
+-- one row
+SELECT name FROM queue WHERE id = :id;

@@ -43,3 +43,8 @@ SELECT j.project_id, count(a.id), CAST(sum(j.cpus) AS INTEGER), CAST(sum(j.gpus)
     CAST(sum(j.memory_bytes) AS INTEGER)
 FROM attempt a JOIN job j ON j.id = a.job_id
 WHERE a.ended_ms IS NULL GROUP BY j.project_id ORDER BY j.project_id LIMIT :limit;
+
+-- name: share_name
+-- one row
+SELECT coalesce(s.team_name, p.name, '') AS name
+FROM share s LEFT JOIN project p ON p.id = s.project_id WHERE s.id = :id;

@@ -39,6 +39,9 @@ struct lease_table {
 /* What the scheduler said of waiting jobs in its last pass; false: nothing. thread: any */
 struct waits_port {
     bool (*find)(void *ctx, job_id job, struct wait *ret_wait);
+    /* When it may start, by time limits alone; TIME_NONE: not known. Takes as long as the scheduler
+     * needs. may block: worker only */
+    time_ms (*estimate)(void *ctx, job_id job);
     void *ctx;
 };
 

@@ -238,6 +238,23 @@ enum err_code http_job_show(struct http_call *call, struct err *err)
     return render_one(call, &call->job, err);
 }
 
+enum err_code http_job_why(struct http_call *call, struct err *err)
+{
+    struct job_wait wait;
+    bool waits = false;
+
+    TRY(jobs_why(&call->cmd, &call->job, &waits, &wait, err));
+    json_begin_object(&call->json);
+    http_render_text(&call->json, "state", str_from(job_state_name(call->job.state)));
+    json_put_key(&call->json, "waiting");
+    if (waits)
+        http_render_wait(call, &wait);
+    else
+        json_put_null(&call->json);
+    json_end_object(&call->json);
+    return OK;
+}
+
 enum err_code http_job_event_list(struct http_call *call, struct err *err)
 {
     struct job_event_row *events;

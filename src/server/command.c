@@ -21,12 +21,12 @@
 #include "store/store_run.h"
 #include "sys/clock.h"
 
-#define TICK_MS   1000
-#define RETAIN_MS 3600000
-#define CHARGE_MS 5000
+#define TICK_MS           1000
+#define RETAIN_MS         3600000
+#define CHARGE_MS         5000
 #define PARKED_AGENTS_MAX 100000
-#define PARKED_LOOK_MS 100
-#define RUNS_MAX  3 /* of one command, each after a lost race */
+#define PARKED_LOOK_MS    100
+#define RUNS_MAX          3 /* of one command, each after a lost race */
 
 /* One command of a batch and what it left behind. */
 struct slot {

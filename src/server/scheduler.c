@@ -21,11 +21,23 @@
 #define REST_FACTOR   3  /* a cycle that took t is followed by a rest of so many t */
 #define START_AT_ONCE 64 /* jobs of one command: others come between */
 #define RETRY_MS      1000
+#define STOPPING_MS   100
 
-enum note_kind { NOTE_JOB, NOTE_SETTINGS };
+#define ESTIMATE_COST      300000 /* jobs and nodes looked at for an answer, over all its moments */
+#define ESTIMATE_STEPS_MAX 1000
+
+/* When a job may start: the asker waits. */
+struct question {
+    job_id job;
+    time_ms answer;
+    struct latch *done;
+};
+
+enum note_kind { NOTE_JOB, NOTE_SETTINGS, NOTE_QUESTION };
 struct note {
     enum note_kind kind;
     struct id job;
+    struct question *question;
 };
 
 struct scheduler {
@@ -33,7 +45,7 @@ struct scheduler {
     struct thread *thread;
     struct queue *notes;
     atomic_bool overflowed; /* a note was lost: read everything */
-    atomic_bool leads;
+    atomic_bool leads, closing;
     struct lock *waits_lock;
     struct job_wait_row *waits; /* by job */
     size_t wait_count;
@@ -53,6 +65,7 @@ void scheduler_stop(struct scheduler *s)
 {
     if (!s)
         return;
+    atomic_store(&s->closing, true);
     queue_close(s->notes);
     thread_join(&s->thread);
 }
@@ -116,6 +129,21 @@ bool scheduler_wait_find(void *scheduler, job_id job, struct wait *ret_wait)
         *ret_wait = s->waits[low].wait;
     lock_leave(s->waits_lock);
     return found;
+}
+
+time_ms scheduler_estimate(void *scheduler, job_id job)
+{
+    struct scheduler *s = scheduler;
+    struct question q = {.job = job, .answer = TIME_NONE, .done = latch_new()};
+    struct note *item =
+        mem_copy(&(struct note){.kind = NOTE_QUESTION, .question = &q}, sizeof *item);
+
+    if (queue_push(s->notes, item))
+        (void)latch_wait(q.done, -1); /* the thread answers all before it ends */
+    else
+        mem_free(item);
+    latch_free(q.done);
+    return q.answer;
 }
 
 static void publish_waits(struct scheduler *s, const struct jobs_decisions *d)
@@ -243,6 +271,23 @@ static void turn(struct runner *r)
     r->due_ms = began + took + RETRY_MS;
 }
 
+static void answer(struct runner *r, struct question *q)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct sched_snapshot sched;
+    uint32_t job, steps;
+
+    if (r->loaded && !r->s->server->stopping) {
+        jobs_snapshot_build(r->snapshot, clock_wall_ms(), &arena, &sched);
+        job = jobs_snapshot_built(r->snapshot, &sched, q->job);
+        steps =
+            MIN(ESTIMATE_COST / (sched.job_count + sched.node_count + 1) + 2, ESTIMATE_STEPS_MAX);
+        if (job != SCHED_NONE)
+            q->answer = sched_estimate(&sched, job, steps, &arena);
+    }
+    latch_set(q->done);
+}
+
 /* Takes in what has changed. */
 static void hear(struct runner *r, void **notes, size_t count)
 {
@@ -251,6 +296,8 @@ static void hear(struct runner *r, void **notes, size_t count)
         struct err err;
         if (note->kind == NOTE_SETTINGS)
             r->settings_wanted = r->wanted = true;
+        else if (note->kind == NOTE_QUESTION)
+            answer(r, note->question);
         else if (r->loaded &&
                  jobs_snapshot_job(r->snapshot, &r->store, &note->job, &r->wanted, &err) != OK) {
             log_warn("scheduler.read", "job", note->job.text, "error", err.text);
@@ -264,7 +311,11 @@ static void hear(struct runner *r, void **notes, size_t count)
 static int64_t wait_ms(const struct runner *r)
 {
     int64_t now = clock_mono_ms(), wall = clock_wall_ms(), until = r->due_ms;
-    time_ms next = r->loaded ? jobs_snapshot_next(r->snapshot, wall) : TIME_NONE;
+    time_ms next;
+
+    if (r->s->server->stopping)
+        return STOPPING_MS;
+    next = r->loaded ? jobs_snapshot_next(r->snapshot, wall) : TIME_NONE;
 
     if (next != TIME_NONE)
         until = MIN(until, now + MAX(next - wall, 0));
@@ -282,7 +333,7 @@ static void scheduler_run(void *scheduler)
     if (!server__open_reader(s->server, &r.store))
         return;
     r.snapshot = jobs_snapshot_new(&s->server->domain.config);
-    while (!s->server->stopping) {
+    while (!atomic_load(&s->closing)) { /* until then somebody may ask */
         size_t count = queue_pop_many(s->notes, notes, NOTES_BATCH, wait_ms(&r));
         hear(&r, notes, count);
         if (s->server->stopping || count == NOTES_BATCH)
@@ -290,6 +341,8 @@ static void scheduler_run(void *scheduler)
         if (wait_ms(&r) == 0)
             turn(&r);
     }
+    for (size_t count; (count = queue_pop_many(s->notes, notes, NOTES_BATCH, 0)) > 0;)
+        hear(&r, notes, count); /* somebody may wait for an answer */
     jobs_snapshot_free(r.snapshot);
     arena_release(&r.arena);
     store_close(&r.store);

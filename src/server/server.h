@@ -69,7 +69,7 @@ struct server {
     struct thread *command_thread, *workers[WORKER_COUNT], *ingesters[INGEST_COUNT];
     struct thread *listener;  /* where servers share a database */
     struct store write_store; /* the command thread's */
-    struct map parked; /* agent -> struct parked; the command thread's */
+    struct map parked;        /* agent -> struct parked; the command thread's */
     struct hub *hub;          /* the command thread's */
     struct watchers *watchers;
     int64_t tick_due_ms, retain_due_ms, charge_due_ms;

@@ -51,6 +51,7 @@ void scheduler_note_settings(struct scheduler *scheduler);
 void scheduler_leads(struct scheduler *scheduler, bool leads);
 /* For struct waits_port. */
 bool scheduler_wait_find(void *scheduler, job_id job, struct wait *ret_wait);
+time_ms scheduler_estimate(void *scheduler, job_id job);
 
 /* The event streams. thread: command */
 struct hub *hub_new(void);

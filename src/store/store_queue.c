@@ -132,3 +132,15 @@ enum err_code store_queue_remove(struct store *store, queue_id id, time_ms now, 
     return db__run(store->db, SQL_QUEUE_REMOVE, ARGS(ARG_I64("id", id.v), ARG_I64("now_ms", now)),
                    NULL, err);
 }
+
+enum err_code store_queue_name(struct store *store, queue_id id, struct arena *arena,
+                               struct str *ret_name, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_QUEUE_NAME, ARGS(ARG_I64("id", id.v)), &r, err));
+    TRY(db__next(&r, &row, err));
+    *ret_name = row ? db__text(&r, 0, arena) : STR("");
+    return OK;
+}

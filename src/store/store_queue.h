@@ -22,3 +22,6 @@ MUST_CHECK enum err_code store_queue_open_jobs(struct store *store, struct job_q
 /* Out of every list; its name becomes free, the jobs that were in it keep it. */
 MUST_CHECK enum err_code store_queue_remove(struct store *store, queue_id id, time_ms now,
                                             struct err *err);
+/* "": it is gone. */
+MUST_CHECK enum err_code store_queue_name(struct store *store, queue_id id, struct arena *arena,
+                                          struct str *ret_name, struct err *err);

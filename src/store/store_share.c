@@ -243,3 +243,15 @@ enum err_code store_share_remove_project(struct store *store, project_id project
                    err));
     return store_share_delete(store, id, err);
 }
+
+enum err_code store_share_name(struct store *store, share_id id, struct arena *arena,
+                               struct str *ret_name, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_SHARE_NAME, ARGS(ARG_I64("id", id.v)), &r, err));
+    TRY(db__next(&r, &row, err));
+    *ret_name = row ? db__text(&r, 0, arena) : STR("");
+    return OK;
+}

@@ -25,3 +25,6 @@ MUST_CHECK enum err_code store_share_add_project(struct store *store, project_id
 /* And of one that is deleted. */
 MUST_CHECK enum err_code store_share_remove_project(struct store *store, project_id project,
                                                     struct err *err);
+/* "": the organisation, or it is gone. */
+MUST_CHECK enum err_code store_share_name(struct store *store, share_id id, struct arena *arena,
+                                          struct str *ret_name, struct err *err);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +58,10 @@ class Agent:
         return self.server.send("PATCH", path, text, headers, key=self.key)
 
 
-def submit(server: Server, **spec: Any) -> str:
+def submit(server: Server, project: str = "demo", **spec: Any) -> str:
     job = make_id("j")
     body = {"run": make_id("r"), "name": "train", "spec": {"command": ["python", "t.py"], **spec}}
-    server.ok("PUT", f"/api/v1/projects/demo/jobs/{job}", body)
+    server.ok("PUT", f"/api/v1/projects/{project}/jobs/{job}", body)
     return job
 
 
@@ -408,3 +409,77 @@ def test_a_report_that_is_wrong_is_refused_by_its_field(server: Server) -> None:
         assert (refused.status, refused.code, refused.json["field"]) == (400, code, field)
     refused = agent.tell(offer["attempt"], "short", "accept")
     assert (refused.status, refused.json["field"]) == (400, "Euvyra-Attempt-Token")
+
+
+def test_why_says_what_would_change_it_and_when_it_may_start(server: Server) -> None:
+    agent = Agent(server)
+    agent.poll()
+    first = submit(server, cpus=4, timeout_s=3600)
+    started(server, agent, first)
+    second = submit(server, cpus=4)
+    waits(server, second, "busy")
+    why = server.ok("GET", f"/api/v1/jobs/{second}/why")
+    assert why["state"] == "queued"
+    assert "4 cpus are asked for" in why["waiting"]["text"]
+    assert why["waiting"]["change"]
+    begun = datetime.fromisoformat(show(server, first)["started_at"])
+    assert datetime.fromisoformat(why["waiting"]["start_estimate"]) == begun + timedelta(hours=1)
+    assert server.ok("GET", f"/api/v1/jobs/{first}/why") == {"state": "running", "waiting": None}
+
+
+@pytest.mark.skip(reason="several")
+def test_a_gang_starts_together_or_not_at_all(server: Server) -> None:
+    agents = [Agent(server, f"n{number}") for number in range(3)]
+    for agent in agents[:2]:
+        agent.poll()
+    job = submit(server, nodes=3)
+    waits(server, job, "too_few_nodes")
+    agents[2].poll()
+    offers = [agent.offer() for agent in agents]
+    assert sorted(offer["rank"] for offer in offers) == [0, 1, 2]
+    assert {offer["node_count"] for offer in offers} == {3}
+    states = [
+        agent.tell(offer["attempt"], offer["token"], "accept").json["state"]
+        for agent, offer in zip(agents, offers, strict=True)
+    ]
+    assert states == ["offered", "offered", "claimed"]
+    attempt = offers[0]["attempt"]
+    for agent, offer in zip(agents, offers, strict=True):
+        agent.held[attempt] = offer["token"]
+        agent.tell(attempt, offer["token"], "status", {"state": "running"})
+    assert show(server, job)["state"] == "running"
+    end = {"state": "ended", "exit_code": 3, "final": True}
+    agents[1].tell(attempt, offers[1]["token"], "status", end)
+    assert show(server, job)["state"] == "stopping"
+    for agent, offer in ((agents[0], offers[0]), (agents[2], offers[2])):
+        assert agent.poll()["stop"] == [attempt]
+        end = {"state": "ended", "signal": 15, "stopped": True, "final": True}
+        agent.tell(attempt, offer["token"], "status", end)
+    done = show(server, job)
+    assert (done["state"], done["ending"], done["exit_code"]) == ("failed", "exit_code", 3)
+    ends = [part["ending"] for part in done["attempts"][0]["placements"]]
+    rank = offers[1]["rank"]
+    assert ends[rank] == "exit_code"
+    assert ends[:rank] + ends[rank + 1 :] == ["other_rank", "other_rank"]
+
+
+def test_an_owner_takes_back_what_was_lent(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", "--min-run", "0") as server:
+        for name, cpus in (("owner", 4), ("guest", 0)):
+            server.ok("PUT", f"/api/v1/projects/{name}", {})
+            server.ok("PUT", f"/api/v1/projects/{name}/share", {"quota": {"cpus": cpus}})
+        agent = Agent(server)
+        agent.poll()
+        guest = submit(server, "guest", cpus=4, timeout_s=3600)
+        attempt, token = started(server, agent, guest)
+        owner = submit(server, "owner", cpus=4, timeout_s=3600)
+        wait_for("the eviction", lambda: show(server, guest)["state"] == "stopping")
+        assert waits(server, owner, "waiting_victims")
+        assert wait_for("the stop", lambda: agent.poll()["stop"]) == [attempt]
+        end = {"state": "ended", "signal": 15, "stopped": True, "run_time_ms": 5, "final": True}
+        agent.tell(attempt, token, "status", end)
+        del agent.held[attempt]
+        started(server, agent, owner)
+        shown = show(server, guest)
+        assert (shown["state"], shown["attempts"][0]["state"]) == ("queued", "preempted")
+        assert shown["attempts"][0]["ending"] == "reclaimed"

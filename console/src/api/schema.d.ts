@@ -708,6 +708,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why the job waits, what would change it, and when it may start by the time limits of what runs */
+        get: operations["job_why"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}/cancel": {
         parameters: {
             query?: never;
@@ -1823,6 +1840,11 @@ export interface components {
             console_final?: boolean;
             spec: components["schemas"]["JobSpec"];
             attempts: components["schemas"]["Attempt"][];
+        };
+        JobWhy: {
+            state: components["schemas"]["JobState"];
+            /** @description null: it does not wait */
+            waiting: components["schemas"]["Waiting"] | null;
         };
         JobEvent: {
             seq: components["schemas"]["Count"];
@@ -3608,6 +3630,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobEventPage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    job_why: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: components["parameters"]["job"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description JobWhy */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobWhy"];
                 };
             };
             default: components["responses"]["Error"];

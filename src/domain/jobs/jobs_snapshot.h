@@ -32,6 +32,10 @@ MUST_CHECK enum err_code jobs_snapshot_settings(struct jobs_snapshot *snapshot, 
 void jobs_snapshot_build(struct jobs_snapshot *snapshot, time_ms now, struct arena *arena,
                          struct sched_snapshot *ret_sched);
 
+/* The place of a job in what was built last; SCHED_NONE: it is not looked at. */
+uint32_t jobs_snapshot_built(const struct jobs_snapshot *snapshot,
+                             const struct sched_snapshot *sched, job_id job);
+
 /* What is to be done about the answer to the snapshot that was built last, and why the rest waits.
  */
 struct jobs_decisions {

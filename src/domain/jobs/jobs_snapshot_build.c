@@ -491,6 +491,16 @@ void jobs_snapshot_build(struct jobs_snapshot *s, time_ms now, struct arena *are
     *ret_sched = out;
 }
 
+uint32_t jobs_snapshot_built(const struct jobs_snapshot *s, const struct sched_snapshot *sched,
+                             job_id job)
+{
+    (void)s;
+    for (uint32_t i = 0; i < sched->job_count; i++)
+        if (sched->jobs[i].id.v == job.v)
+            return i;
+    return SCHED_NONE;
+}
+
 static int by_job(const void *a, const void *b)
 {
     const struct job_wait_row *x = a, *y = b;

@@ -14,3 +14,6 @@ struct job_wait {
 /* *ret_waits is false for a job that does not wait. */
 MUST_CHECK enum err_code jobs_wait(struct cmd *cmd, const struct job *job, bool *ret_waits,
                                    struct job_wait *ret_wait, struct err *err);
+/* The same, with an estimate of its start. may block: worker only */
+MUST_CHECK enum err_code jobs_why(struct cmd *cmd, const struct job *job, bool *ret_waits,
+                                  struct job_wait *ret_wait, struct err *err);

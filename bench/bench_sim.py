@@ -17,8 +17,8 @@ from run import Figure
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("EUVYRA_BUILD", ROOT / "build"))
 TRACE = os.environ.get("BENCH_TRACE", "")
-# The trace fills its cluster by a few hundredths; loads of hundreds make it wait.
-LOADS = os.environ.get("BENCH_TRACE_LOADS", "1,2,4,800").split(",")
+# The trace fills its cluster by a few hundredths; loads of thousands make it wait.
+LOADS = os.environ.get("BENCH_TRACE_LOADS", "1,2,4,3000").split(",")
 POLICIES = "fifo,fifo+backfill,fgd,euvyra"
 
 

@@ -3,6 +3,8 @@
  * wrong can be read. */
 #include "sim/generate.h"
 
+#include "sim/state.h"
+
 #define MINUTE 60000
 
 static int64_t pick(struct sim_rand *rand, const int64_t *values, size_t count)
@@ -182,13 +184,63 @@ static uint32_t make_faults(const struct sim_world *world, struct sim_rand *rand
     return count;
 }
 
-void sim_chaos(struct sim_world *world, uint64_t seed, struct sim_fault *ret_faults,
-               struct sim_options *ret_options)
+/* ---- What people change meanwhile: a value names what and how */
+
+static void change_priority(struct sim *sim, int64_t value)
+{
+    uint32_t job = (uint32_t)(value / 4);
+
+    if (job < sim->arrived && !job_state_ended(sim->jobs[job].model.state))
+        sim__reprioritise(sim, job, value % 4);
+}
+
+static void toggle_queue(struct sim *sim, int64_t value)
+{
+    sim->queues[value].held = !sim->queues[value].held;
+    sim->changed = sim->now;
+    sim__wake(sim);
+}
+
+/* What runs there goes on, nothing new comes. */
+static void toggle_maintenance(struct sim *sim, int64_t value)
+{
+    struct sched_node *view = &sim->node_views[value];
+
+    if (view->state == SCHED_NODE_MAINTENANCE)
+        view->state = SCHED_NODE_LIVE; /* silent ones are found at the next look */
+    else if (view->state == SCHED_NODE_LIVE)
+        view->state = SCHED_NODE_MAINTENANCE;
+    sim->changed = sim->now;
+    sim__wake(sim);
+}
+
+static void make_line(const struct sim_world *world, struct sim_rand *rand,
+                      struct sim_script_line *line)
+{
+    line->at = sim_rand_range(rand, 0, 40 * MINUTE);
+    switch (sim_rand_range(rand, 0, 3)) {
+    case 0:
+        line->act = toggle_queue;
+        line->value = sim_rand_range(rand, 0, world->queue_count - 1);
+        break;
+    case 1:
+        line->act = toggle_maintenance;
+        line->value = sim_rand_range(rand, 0, world->node_count - 1);
+        break;
+    default:
+        line->act = change_priority;
+        line->value = sim_rand_range(rand, 0, world->job_count * 4 - 1);
+    }
+}
+
+void sim_chaos_init(struct sim_chaos *chaos, uint64_t seed)
 {
     struct sim_rand rand = sim_rand_from(seed);
-    struct sim_options *o = ret_options;
+    struct sim_world *world = &chaos->world;
+    struct sim_options *o = &chaos->options;
     uint32_t first;
 
+    *chaos = (struct sim_chaos){.options = sim_options_default()};
     sim_world_init(world);
     first = make_tree(world, &rand);
     make_hardware(world, &rand);
@@ -198,11 +250,14 @@ void sim_chaos(struct sim_world *world, uint64_t seed, struct sim_fault *ret_fau
     sim_world_classify(world);
     world->min_run_ms = PICK(&rand, 0, 1, 10) * MINUTE;
     world->idle_ms = world->period_ms + 12 * MINUTE;
-    *o = sim_options_default();
     o->seed = seed;
     o->check = true;
-    o->faults = ret_faults;
-    o->fault_count = make_faults(world, &rand, ret_faults);
+    o->faults = chaos->faults;
+    o->fault_count = make_faults(world, &rand, chaos->faults);
+    o->script = chaos->lines;
+    o->script_count = (uint32_t)MAX(sim_rand_range(&rand, -8, SIM_CHAOS_LINES_MAX), 0);
+    for (uint32_t i = 0; i < o->script_count; i++)
+        make_line(world, &rand, &chaos->lines[i]);
     o->drop_permille = PICK(&rand, 0, 10, 100);
     o->twice_permille = PICK(&rand, 0, 10, 100);
     o->delay_max_ms = PICK(&rand, 5, 200, 2000);
@@ -210,4 +265,9 @@ void sim_chaos(struct sim_world *world, uint64_t seed, struct sim_fault *ret_fau
     o->policy.reservation_ms_max = PICK(&rand, 1, 5, 10) * MINUTE;
     if (sim_rand_chance(&rand, 200))
         o->policy.parts = (unsigned)sim_rand_range(&rand, 0, SCHED_ALL);
+}
+
+void sim_chaos_release(struct sim_chaos *chaos)
+{
+    sim_world_release(&chaos->world);
 }

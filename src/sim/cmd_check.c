@@ -94,15 +94,13 @@ static void on_alarm(int number)
 
 static void check_one(int64_t seed, bool log, int *failures)
 {
-    struct sim_fault faults[SIM_CHAOS_FAULTS_MAX];
-    struct sim_options options;
-    struct sim_world world;
+    struct sim_chaos chaos;
     struct sim *sim;
 
     (void)snprintf(aborted, sizeof aborted, "fail %lld an assertion, see above\n", (long long)seed);
-    sim_chaos(&world, (uint64_t)seed, faults, &options);
-    options.log = log;
-    sim = sim_new(&world, &options);
+    sim_chaos_init(&chaos, (uint64_t)seed);
+    chaos.options.log = log;
+    sim = sim_new(&chaos.world, &chaos.options);
     sim_run(sim);
     if (sim_violation(sim)) {
         (*failures)++;
@@ -110,7 +108,7 @@ static void check_one(int64_t seed, bool log, int *failures)
         (void)fflush(stdout);
     }
     sim_free(sim);
-    sim_world_release(&world);
+    sim_chaos_release(&chaos);
 }
 
 static int work(const struct asked *asked)

@@ -66,7 +66,7 @@ static enum err_code take_number(int option, struct asked *a, struct err *err)
     case 'S': return cmd_number("--scale", optarg, 1, 1000, &a->scale, err);
     case 's': return cmd_number("--seed", optarg, 0, INT64_MAX, &a->seed, err);
     case 'p': return cmd_number("--projects", optarg, 1, 10000, &a->projects, err);
-    case 'l': return take_permille("--load", optarg, 0.001, 1000, &a->load_permille, err);
+    case 'l': return take_permille("--load", optarg, 0.001, 100000, &a->load_permille, err);
     case 'f': return take_permille("--limit-factor", optarg, 0, 1000, &a->limit_permille, err);
     case 'm':
         TRY(cmd_number("--min-run", optarg, 0, WEEK_S, &seconds, err));

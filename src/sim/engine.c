@@ -14,6 +14,7 @@ static const char *const fault_names[SIM_FAULT_COUNT] = {
     [SIM_FAULT_CUT] = "network cut",      [SIM_FAULT_DEAD] = "machine dead",
     [SIM_FAULT_AGENT] = "agent restarts", [SIM_FAULT_SERVER] = "server restarts",
     [SIM_FAULT_STORM] = "message storm",  [SIM_FAULT_SKEW] = "skewed clock",
+    [SIM_FAULT_TAKEN] = "machine taken",
 };
 
 const char *sim_fault_name(enum sim_fault_kind kind)
@@ -197,6 +198,14 @@ static void server_is_back(struct sim *sim)
     sim__wake(sim);
 }
 
+/* A server that is down does not hear of it: then it is a machine that died. */
+static void take(struct sim *sim, uint32_t node, bool begins)
+{
+    sim__agent_power(sim, node, !begins);
+    if (begins && !sim->down)
+        sim__machine_gone(sim, node);
+}
+
 static void fault(struct sim *sim, const struct sim_fault *f, bool begins)
 {
     struct sim_agent *agent = &sim->nodes[f->node].agent;
@@ -214,6 +223,7 @@ static void fault(struct sim *sim, const struct sim_fault *f, bool begins)
         break;
     case SIM_FAULT_STORM: sim->storms += begins ? 1 : (uint32_t)-1; break;
     case SIM_FAULT_SKEW: agent->skew_ppm = begins ? f->amount : 0; break;
+    case SIM_FAULT_TAKEN: take(sim, f->node, begins); break;
     case SIM_FAULT_COUNT: break;
     }
 }

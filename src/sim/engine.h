@@ -17,6 +17,7 @@ enum sim_fault_kind {
     SIM_FAULT_SERVER, /* the server: what is committed stays */
     SIM_FAULT_STORM,  /* messages get lost, doubled and late */
     SIM_FAULT_SKEW,   /* the node's clock is off by `amount` ppm */
+    SIM_FAULT_TAKEN,  /* the provider takes the machine and says so; later there is another */
     SIM_FAULT_COUNT
 };
 const char *sim_fault_name(enum sim_fault_kind kind);

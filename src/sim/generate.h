@@ -16,8 +16,16 @@ struct sim_generator {
 const struct sim_generator *sim_generators(size_t *ret_count);
 const struct sim_generator *sim_generator_find(const char *name);
 
-/* A small world with all kinds of limits, and what goes wrong in it; `ret_faults` has room for
- * SIM_CHAOS_FAULTS_MAX. Options are set up for it with the checks on. */
 #define SIM_CHAOS_FAULTS_MAX 16
-void sim_chaos(struct sim_world *world, uint64_t seed, struct sim_fault *ret_faults,
-               struct sim_options *ret_options);
+#define SIM_CHAOS_LINES_MAX  16
+
+/* A small world with all kinds of limits, what goes wrong in it and what people change meanwhile.
+ * Its options point into it, and the checks are on. */
+struct sim_chaos {
+    struct sim_world world;
+    struct sim_options options;
+    struct sim_fault faults[SIM_CHAOS_FAULTS_MAX];
+    struct sim_script_line lines[SIM_CHAOS_LINES_MAX];
+};
+void sim_chaos_init(struct sim_chaos *chaos, uint64_t seed);
+void sim_chaos_release(struct sim_chaos *chaos);

@@ -255,7 +255,8 @@ void sim_chaos_init(struct sim_chaos *chaos, uint64_t seed)
     o->faults = chaos->faults;
     o->fault_count = make_faults(world, &rand, chaos->faults);
     o->script = chaos->lines;
-    o->script_count = (uint32_t)MAX(sim_rand_range(&rand, -8, SIM_CHAOS_LINES_MAX), 0);
+    if (sim_rand_chance(&rand, 700))
+        o->script_count = (uint32_t)sim_rand_range(&rand, 1, SIM_CHAOS_LINES_MAX);
     for (uint32_t i = 0; i < o->script_count; i++)
         make_line(world, &rand, &chaos->lines[i]);
     o->drop_permille = PICK(&rand, 0, 10, 100);

@@ -129,6 +129,22 @@ static uint32_t reason_find(struct cycle *c, const struct asker *who)
     return number;
 }
 
+/* Most do not fit: what is found is copied, the room to look with is kept. */
+static bool place(struct cycle *c, struct asker *who, uint32_t *ret_step, uint32_t **ret_nodes)
+{
+    uint32_t count = who->shape->node_count;
+
+    if (c->scratch_room < count) {
+        c->scratch_room = MAX(16, count);
+        c->nodes_scratch = arena_array(c->arena, c->scratch_room, sizeof *c->nodes_scratch);
+    }
+    if (!sched__room_place(c, who, ret_step, c->nodes_scratch))
+        return false;
+    *ret_nodes = arena_array(c->arena, count, sizeof **ret_nodes);
+    memcpy(*ret_nodes, c->nodes_scratch, count * sizeof **ret_nodes);
+    return true;
+}
+
 /* True: it starts. Else *ret_reason says why not. */
 static bool try_places(struct cycle *c, struct asker *who, struct reason *ret_reason,
                        uint32_t *ret_number)
@@ -140,13 +156,7 @@ static bool try_places(struct cycle *c, struct asker *who, struct reason *ret_re
         *ret_reason = c->reasons[number];
         return false;
     }
-    if (!c->nodes_scratch || c->scratch_room < who->shape->node_count) {
-        c->scratch_room = MAX(16, who->shape->node_count);
-        c->nodes_scratch = arena_array(c->arena, c->scratch_room, sizeof *nodes);
-    }
-    if (sched__room_place(c, who, &step, c->nodes_scratch)) {
-        nodes = arena_array(c->arena, who->shape->node_count, sizeof *nodes);
-        memcpy(nodes, c->nodes_scratch, who->shape->node_count * sizeof *nodes);
+    if (sched__room_enough(c, who) && place(c, who, &step, &nodes)) {
         start(c, who, step, nodes);
         return true;
     }
@@ -172,8 +182,8 @@ static void consider_head(struct cycle *c, struct asker *who)
     if (mine != SCHED_NONE && c->reservations[mine].victims)
         return;
     if (c->head != SCHED_NONE && c->head != mine) {
-        if (!sched__reserve_outranked(c, who, c->head))
-            return;
+        if (c->head >= c->reservations_given || !sched__reserve_outranked(c, who, c->head))
+            return; /* one made in this cycle was the first in order */
         sched__reserve_drop(c, c->head);
     }
     sched__reserve_head(c, who);

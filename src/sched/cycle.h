@@ -91,6 +91,7 @@ struct cycle {
 
     struct held *reservations; /* those given in first */
     size_t reservation_count, reservation_room;
+    size_t reservations_given;
     uint32_t *reservation_of; /* by job; SCHED_NONE */
     uint32_t head;            /* the reservation of the first in line; SCHED_NONE */
     struct held_queue {
@@ -108,7 +109,7 @@ struct cycle {
 
     struct memo searched; /* preemption that found nothing */
     int64_t looks_left;
-    uint32_t *attempts_by_leaf; /* by the leaf's `enter` */
+    uint32_t *attempts_by_leaf; /* by the leaf's `enter`; from the first search on */
     uint32_t *leaf_attempts;    /* where they begin: by `enter`, one more than branches */
     uint32_t *attempts_by_queue, *queue_attempts; /* cheapest to end first */
     struct memo paused;                           /* shares: the first ends nothing of the second */
@@ -135,6 +136,8 @@ bool sched__room_suits(const struct cycle *c, const struct asker *who, uint32_t 
 bool sched__room_target(struct cycle *c, struct asker *who, uint32_t target);
 /* Is the target one of the steps that are open for it? */
 bool sched__room_step(const struct asker *who, uint32_t target);
+/* Is there so much free in all that looking for nodes makes sense? Cheap for few ranks. */
+bool sched__room_enough(const struct cycle *c, const struct asker *who);
 /* Finds nodes for all ranks and takes what is asked for there, or changes nothing. */
 bool sched__room_place(struct cycle *c, struct asker *who, uint32_t *ret_step, uint32_t *ret_nodes);
 /* The first place in the class's order from which on a rank may fit. */

@@ -494,6 +494,65 @@ static void end_victims(struct search *s)
     }
 }
 
+/* -- attempts by cost ------------------------------------------------------------------------- */
+
+struct listed {
+    uint32_t attempt, group;
+    int64_t priority;
+    time_ms since;
+    int64_t id;
+};
+
+static int listed_by_cost(const void *a, const void *b)
+{
+    const struct listed *x = a, *y = b;
+
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
+    if (x->since != y->since)
+        return x->since > y->since ? -1 : 1;
+    return (x->id < y->id) - (x->id > y->id);
+}
+
+/* Attempts by `group`, each in the order they are listed in; ret_from[g] is where group g begins.
+ */
+static uint32_t *by_group(struct cycle *c, const struct listed *listed, uint32_t group_count,
+                          uint32_t **ret_from)
+{
+    uint32_t count = c->s->attempt_count;
+    uint32_t *attempts = arena_array(c->arena, count, sizeof *attempts);
+    uint32_t *from = arena_array(c->arena, (size_t)group_count + 2, sizeof *from);
+
+    for (uint32_t i = 0; i < count; i++)
+        from[listed[i].group + 2]++;
+    for (uint32_t g = 0; g < group_count; g++)
+        from[g + 2] += from[g + 1];
+    for (uint32_t i = 0; i < count; i++)
+        attempts[from[listed[i].group + 1]++] = listed[i].attempt;
+    *ret_from = from;
+    return attempts;
+}
+
+static void list_attempts(struct cycle *c)
+{
+    const struct sched_attempt *attempts = c->s->attempts;
+    uint32_t count = c->s->attempt_count;
+    struct listed *listed = arena_array(c->arena, count, sizeof *listed);
+
+    for (uint32_t i = 0; i < count; i++)
+        listed[i] = (struct listed){i, attempts[i].queue, attempts[i].priority, attempts[i].since,
+                                    attempts[i].id.v};
+    if (count)
+        qsort(listed, count, sizeof *listed, listed_by_cost);
+    c->attempts_by_queue = by_group(c, listed, c->s->queue_count, &c->queue_attempts);
+    for (uint32_t i = 0; i < count; i++)
+        listed[i].group =
+            c->tree.branches[c->tree.leaf_of[attempts[listed[i].attempt].share]].enter;
+    c->attempts_by_leaf = by_group(c, listed, c->tree.count, &c->leaf_attempts);
+}
+
+/* -- one search ------------------------------------------------------------------------------- */
+
 static struct search *search_begin(struct cycle *c, struct asker *who, uint32_t branch)
 {
     uint32_t nodes = c->s->node_count, targets = c->s->target_count;
@@ -509,6 +568,7 @@ static struct search *search_begin(struct cycle *c, struct asker *who, uint32_t 
         s->of_target = arena_array(c->arena, targets, sizeof *s->of_target);
         s->targets = arena_array(c->arena, targets, sizeof *s->targets);
         s->taken = arena_array(c->arena, c->s->attempt_count, sizeof *s->taken);
+        list_attempts(c);
     }
     s->who = who;
     s->blocked = branch;
@@ -567,63 +627,6 @@ bool sched__preempt(struct cycle *c, struct asker *who, uint32_t branch, uint32_
     return true;
 }
 
-/* -- what may be ended ------------------------------------------------------------------------ */
-
-struct listed {
-    uint32_t attempt, group;
-    int64_t priority;
-    time_ms since;
-    int64_t id;
-};
-
-static int listed_by_cost(const void *a, const void *b)
-{
-    const struct listed *x = a, *y = b;
-
-    if (x->priority != y->priority)
-        return x->priority < y->priority ? -1 : 1;
-    if (x->since != y->since)
-        return x->since > y->since ? -1 : 1;
-    return (x->id < y->id) - (x->id > y->id);
-}
-
-/* Attempts by `group`, each in the order they are listed in; ret_from[g] is where group g begins.
- */
-static uint32_t *by_group(struct cycle *c, const struct listed *listed, uint32_t group_count,
-                          uint32_t **ret_from)
-{
-    uint32_t count = c->s->attempt_count;
-    uint32_t *attempts = arena_array(c->arena, count, sizeof *attempts);
-    uint32_t *from = arena_array(c->arena, (size_t)group_count + 2, sizeof *from);
-
-    for (uint32_t i = 0; i < count; i++)
-        from[listed[i].group + 2]++;
-    for (uint32_t g = 0; g < group_count; g++)
-        from[g + 2] += from[g + 1];
-    for (uint32_t i = 0; i < count; i++)
-        attempts[from[listed[i].group + 1]++] = listed[i].attempt;
-    *ret_from = from;
-    return attempts;
-}
-
-static void list_attempts(struct cycle *c)
-{
-    const struct sched_attempt *attempts = c->s->attempts;
-    uint32_t count = c->s->attempt_count;
-    struct listed *listed = arena_array(c->arena, count, sizeof *listed);
-
-    for (uint32_t i = 0; i < count; i++)
-        listed[i] = (struct listed){i, attempts[i].queue, attempts[i].priority, attempts[i].since,
-                                    attempts[i].id.v};
-    if (count)
-        qsort(listed, count, sizeof *listed, listed_by_cost);
-    c->attempts_by_queue = by_group(c, listed, c->s->queue_count, &c->queue_attempts);
-    for (uint32_t i = 0; i < count; i++)
-        listed[i].group =
-            c->tree.branches[c->tree.leaf_of[attempts[listed[i].attempt].share]].enter;
-    c->attempts_by_leaf = by_group(c, listed, c->tree.count, &c->leaf_attempts);
-}
-
 void sched__preempt_init(struct cycle *c)
 {
     const struct sched_snapshot *s = c->s;
@@ -642,5 +645,4 @@ void sched__preempt_init(struct cycle *c)
         if (!a->stopping && a->evictable_from != SCHED_UNLIMITED && a->evictable_from <= s->now)
             c->lowest[a->queue] = MIN(c->lowest[a->queue], a->priority);
     }
-    list_attempts(c);
 }

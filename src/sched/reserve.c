@@ -527,6 +527,7 @@ void sched__reserve_load(struct cycle *c)
     for (uint32_t i = 0; i < s->reservation_count; i++)
         if (jobs[i] != SCHED_NONE)
             load(c, &s->reservations[i], jobs[i], nodes);
+    c->reservations_given = c->reservation_count;
 }
 
 void sched__reserve_result(struct cycle *c)

@@ -347,6 +347,18 @@ bool sched__room_target(struct cycle *c, struct asker *who, uint32_t target)
     return false;
 }
 
+#define RANKS_FEW 256
+
+bool sched__room_enough(const struct cycle *c, const struct asker *who)
+{
+    int64_t ranks = who->shape->node_count, fit = 0;
+
+    for (uint32_t i = 0; ranks > RANKS_FEW && i < c->s->node_count && fit < ranks; i++)
+        if (c->nodes[i].class_no != SCHED_NONE)
+            fit += sched__times(&c->nodes[i].free, &who->shape->need, ranks);
+    return ranks <= RANKS_FEW || fit >= ranks;
+}
+
 bool sched__room_place(struct cycle *c, struct asker *who, uint32_t *ret_step, uint32_t *ret_nodes)
 {
     for (uint32_t step = who->step_from; step < who->step_to; step++) {

@@ -171,6 +171,24 @@ static void a_queue_of_higher_priority_does_not_take_held_room(void **state)
     assert_non_null(world_start(&w, job));
 }
 
+static void a_higher_priority_that_waits_long_becomes_the_first_in_line(void **state)
+{
+    uint32_t job = busy_node(4, 3 * HOUR), high;
+
+    (void)state;
+    world_cycle(&w);
+    world_apply(&w);
+    high = world_job(&w, project, eight);
+    w.jobs[high].queued = w.jobs[job].queued + 1;
+    w.s.now += 1;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservations[0].job.v, w.jobs[job].id.v);
+    w.jobs[high].priority = 1;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 1);
+    assert_int_equal(w.result.reservations[0].job.v, w.jobs[high].id.v);
+}
+
 static void machines_on_their_way_count(void **state)
 {
     uint32_t job = busy_node(4, 9 * HOUR), node;
@@ -257,6 +275,7 @@ int main(void)
         FACT(held_room_is_kept_until_its_job_starts),
         FACT(a_higher_priority_of_the_queue_does_not_wait_behind_held_room),
         FACT(a_queue_of_higher_priority_does_not_take_held_room),
+        FACT(a_higher_priority_that_waits_long_becomes_the_first_in_line),
         FACT(machines_on_their_way_count),
         FACT(a_job_that_is_gone_holds_nothing),
         FACT(a_job_that_its_quota_holds_up_holds_no_room),

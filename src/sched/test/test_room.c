@@ -279,6 +279,44 @@ static void another_way_to_place_may_be_compared_with(void **state)
     assert_int_equal(world_start(&w, second)->nodes[0], 1);
 }
 
+static void a_gang_of_any_size_is_answered(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0), job = world_job(&w, p, world_shape(&w, UINT32_MAX, 1));
+
+    (void)state;
+    world_node(&w, 0, 8);
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, job)->code, WAIT_TOO_FEW_NODES);
+    assert_int_equal(world_wait(&w, job)->available, 8);
+}
+
+static void targets_are_told_apart_beyond_64(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0), q = world_share(&w, 0, 0), shape = world_shape(&w, 1, 1);
+    uint32_t last = 0, queue = world_queue(&w, 0), a, b, c;
+
+    (void)state;
+    while (w.s.target_count < 70)
+        last = world_target(&w);
+    world_node(&w, last, 2);
+    world_node(&w, 1, 8);
+    w.shares[p].targets = (const uint32_t[]){1, 69};
+    w.shares[p].target_count = 2;
+    w.shares[q].targets = (const uint32_t[]){1, 5};
+    w.shares[q].target_count = 2;
+    w.queues[queue].targets = (const uint32_t[]){69};
+    w.queues[queue].target_count = 1;
+    a = world_job(&w, p, shape);
+    b = world_job(&w, q, shape);
+    c = world_job(&w, p, shape);
+    w.jobs[b].queue = w.jobs[c].queue = queue;
+    world_cycle(&w);
+    assert_int_equal(world_start(&w, a)->nodes[0], 0); /* the tighter of the two it may use */
+    assert_int_equal(world_wait(&w, b)->code, WAIT_NO_TARGET);
+    assert_int_equal(world_start(&w, c)->nodes[0], 0);
+    w.shares[p].targets = w.shares[q].targets = w.queues[queue].targets = NULL;
+}
+
 #define FACT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 int main(void)
 {
@@ -295,6 +333,8 @@ int main(void)
         FACT(targets_are_tried_in_order_as_their_steps_open),
         FACT(a_shape_that_failed_is_not_told_by_another_with_other_targets),
         FACT(gpu_memory_is_that_of_one_gpu),
+        FACT(a_gang_of_any_size_is_answered),
+        FACT(targets_are_told_apart_beyond_64),
         FACT(another_way_to_place_may_be_compared_with),
     };
     return cmocka_run_group_tests_name("sched_room", tests, NULL, NULL);

@@ -122,17 +122,33 @@ static enum err_code take_header(struct csv *csv, size_t optional, struct err *e
     return OK;
 }
 
-enum err_code csv_open(struct csv *csv, const char *path, const char *const *known, size_t optional,
-                       struct err *err)
+/* The text is in csv->text. */
+static enum err_code begin(struct csv *csv, size_t optional, struct err *err)
 {
     size_t offset;
 
-    *csv = (struct csv){.path = path, .known = known};
-    TRY(file_read(path, CSV_BYTES_MAX, &csv->text, err));
     csv->rest = buf_str(&csv->text);
     if (!str_is_utf8(csv->rest, &offset))
-        return err_set(err, ERR_BAD_UTF8, "%s is not UTF-8 text: byte %zu", path, offset);
+        return err_set(err, ERR_BAD_UTF8, "%s is not UTF-8 text: byte %zu", csv->path, offset);
     return take_header(csv, optional, err);
+}
+
+enum err_code csv_open(struct csv *csv, const char *path, const char *const *known, size_t optional,
+                       struct err *err)
+{
+    *csv = (struct csv){.path = path, .known = known};
+    TRY(file_read(path, CSV_BYTES_MAX, &csv->text, err));
+    return begin(csv, optional, err);
+}
+
+enum err_code csv_open_text(struct csv *csv, struct str text, const char *const *known,
+                            size_t optional, struct err *err)
+{
+    *csv = (struct csv){.path = "text", .known = known};
+    buf_init(&csv->text, CSV_BYTES_MAX);
+    (void)buf_add_str(&csv->text, text); /* too much is refused by the check */
+    TRY(buf_check(&csv->text, "the table", err));
+    return begin(csv, optional, err);
 }
 
 void csv_release(struct csv *csv)

@@ -25,6 +25,9 @@ struct csv {
 /* `known` ends with NULL; those from `optional` on may be missing. */
 MUST_CHECK enum err_code csv_open(struct csv *csv, const char *path, const char *const *known,
                                   size_t optional, struct err *err);
+/* The same of a text, which is copied. */
+MUST_CHECK enum err_code csv_open_text(struct csv *csv, struct str text, const char *const *known,
+                                       size_t optional, struct err *err);
 void csv_release(struct csv *csv); /* accepts a zeroed one */
 /* False in *ret_row at the end. Empty lines are passed over. */
 MUST_CHECK enum err_code csv_next(struct csv *csv, bool *ret_row, struct err *err);

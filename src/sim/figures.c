@@ -27,7 +27,11 @@ static void add_up(struct sim *sim)
         return;
     window = MAX(0, MIN(sim->now, last) - MAX(f->sampled, first));
     f->used_gpu_ms += (__int128)f->gpus_used * ms;
-    f->total_gpu_ms += (__int128)f->gpus_total * ms;
+    f->idle_gpu_ms += (__int128)f->gpus_total * ms;
+    if (f->gpus_used > 0) { /* what lies idle after the last job has ended is not asked about */
+        f->total_gpu_ms += f->idle_gpu_ms;
+        f->idle_gpu_ms = 0;
+    }
     f->used_window += (__int128)f->gpus_used * window;
     f->total_window += (__int128)f->gpus_total * window;
     if (!f->saturated)

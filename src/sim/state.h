@@ -147,7 +147,7 @@ struct sim_figures {
     time_ms sampled; /* up to here it is added up */
     bool begun, saturated;
     int64_t gpus_used, gpus_total, unusable; /* since then */
-    __int128 used_gpu_ms, total_gpu_ms, used_window, total_window, unusable_gpu_ms,
+    __int128 used_gpu_ms, total_gpu_ms, idle_gpu_ms, used_window, total_window, unusable_gpu_ms,
         saturated_gpu_ms, saturated_used_gpu_ms;
     int64_t saturated_ms;
     int64_t *used, *asked, *due; /* by share, as sampled; GPUs in thousandths for due */

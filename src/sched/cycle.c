@@ -228,6 +228,14 @@ static void make_room(struct cycle *c, struct asker *who, uint32_t branch, struc
         consider_head(c, who);
 }
 
+static bool promises(const struct cycle *c, uint32_t branch, const struct sched_amounts *ask)
+{
+    for (int r = 0; r < SHARED_RESOURCES; r++)
+        if (ask->v[r] > 0 && c->tree.branches[branch].promised.v[r] > 0)
+            return true;
+    return false;
+}
+
 /* Its turn, with its own reservation lifted: true if it starts. */
 static bool attempt(struct cycle *c, struct asker *who, struct reason *ret_reason)
 {
@@ -239,8 +247,9 @@ static bool attempt(struct cycle *c, struct asker *who, struct reason *ret_reaso
     ret_reason->hardware = false;
     if (!sched__budget_hours(c, who, &ret_reason->wait))
         return false;
-    if (!admitted && who->outranks) {
+    if (!admitted && who->outranks && promises(c, branch, &who->ask) && c->looks_left > 0) {
         yields = true;
+        c->looks_left -= (int64_t)c->reservation_count;
         sched__reserve_yield(c, who);
         admitted = sched__tree_admits(&c->tree, who->leaf, &who->ask, &limit, &branch);
     }
@@ -409,6 +418,7 @@ static void jobs_init(struct cycle *c)
     c->reservation_of = arena_array(c->arena, s->job_count, sizeof *c->reservation_of);
     c->highest = arena_array(c->arena, s->queue_count, sizeof *c->highest);
     c->ahead = arena_array(c->arena, s->queue_count, sizeof *c->ahead);
+    sched__memo_init(&c->owned_places, c->arena);
     c->owned_of = arena_array(c->arena, c->tree.count, sizeof *c->owned_of);
     c->held_queues = arena_array(c->arena, s->queue_count, sizeof *c->held_queues);
     c->blocked = arena_array(c->arena, s->queue_count, sizeof *c->blocked);

@@ -95,10 +95,13 @@ struct cycle {
     uint32_t *reservation_of; /* by job; SCHED_NONE */
     uint32_t head;            /* the reservation of the first in line; SCHED_NONE */
     struct held_queue {
-        int64_t *priorities; /* rising: of the jobs for which room is held that is not owned */
+        int64_t *priorities; /* rising: of the jobs for which room is held; here: not owned */
         size_t count, room;
     } * held_queues;
-    uint32_t *owned_of; /* by leaf: reservations that are owned */
+    uint32_t *owned_of;       /* by leaf: reservations that are owned */
+    struct memo owned_places; /* by leaf, queue: place in owned_queues */
+    struct held_queue *owned_queues;
+    size_t owned_count, owned_room;
     struct hold *holds;
     size_t hold_count, hold_room;
 
@@ -173,7 +176,7 @@ void sched__reserve_victims(struct cycle *c, uint32_t job, uint32_t *nodes);
 /* The first in line gets, or keeps, room; its start is computed anew. Not put yet. */
 void sched__reserve_head(struct cycle *c, struct asker *who);
 /* Fills in what the reservations mean for the job. */
-void sched__reserve_view(const struct cycle *c, struct asker *who);
+void sched__reserve_view(struct cycle *c, struct asker *who);
 /* Held room counts as if the job ran there: it does not hold against who could end it for its
  * priority, which is who is of higher priority in the same queue, unless the room lies within the
  * quota of another project. */

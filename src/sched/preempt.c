@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-/* A search may use this part of what a cycle may look at, so that one that finds nothing leaves
- * something to others. */
+/* A search may use this part of what is left to the cycle, so that those that find nothing, the
+ * same in every cycle, always leave something to others. */
 #define SEARCHES 8
 
 struct victim {
@@ -573,8 +573,7 @@ static struct search *search_begin(struct cycle *c, struct asker *who, uint32_t 
     s->who = who;
     s->blocked = branch;
     s->victim_count = s->taken_count = s->borrower_count = 0;
-    s->looks_until = c->looks_left - MAX(1, c->s->policy.preempt_looks_max / SEARCHES);
-    s->looks_until = MAX(0, s->looks_until);
+    s->looks_until = c->looks_left - (c->looks_left + SEARCHES - 1) / SEARCHES;
     c->seen_stamp++;
     return s;
 }

@@ -22,19 +22,39 @@ static size_t lower(const struct held_queue *q, int64_t priority)
     return from;
 }
 
+/* Where the priority of a reservation is kept: with those of its queue, or, if the room is owned,
+ * with those of its queue and project. */
+static struct held_queue *queue_of(struct cycle *c, const struct held *r)
+{
+    const struct sched_job *j = &c->s->jobs[r->job];
+    struct memo_key key = {{c->tree.leaf_of[j->share], j->queue, 0, 0}};
+    uint32_t *place;
+    bool fresh;
+
+    if (!r->owned)
+        return &c->held_queues[j->queue];
+    place = sched__memo_get(&c->owned_places, key, &fresh);
+    if (fresh) {
+        *place = (uint32_t)c->owned_count;
+        c->owned_queues = arena_more(c->arena, c->owned_queues, c->owned_count, &c->owned_room,
+                                     sizeof *c->owned_queues);
+        c->owned_queues[c->owned_count++] = (struct held_queue){0};
+    }
+    return &c->owned_queues[*place];
+}
+
 static void priority_put(struct cycle *c, struct held *r)
 {
     const struct sched_job *j = &c->s->jobs[r->job];
     struct sched_amounts ask = sched__ask(&c->s->shapes[j->shape]);
     uint32_t leaf = c->tree.leaf_of[j->share];
-    struct held_queue *q = &c->held_queues[j->queue];
-    size_t at = lower(q, j->priority);
+    struct held_queue *q;
+    size_t at;
 
     r->owned = sched__tree_within(&c->after, leaf, &ask);
-    if (r->owned) {
-        c->owned_of[leaf]++;
-        return;
-    }
+    c->owned_of[leaf] += r->owned;
+    q = queue_of(c, r);
+    at = lower(q, j->priority);
     q->priorities = arena_more(c->arena, q->priorities, q->count, &q->room, sizeof *q->priorities);
     memmove(&q->priorities[at + 1], &q->priorities[at], (q->count - at) * sizeof *q->priorities);
     q->priorities[at] = j->priority;
@@ -44,13 +64,10 @@ static void priority_put(struct cycle *c, struct held *r)
 static void priority_remove(struct cycle *c, const struct held *r)
 {
     const struct sched_job *j = &c->s->jobs[r->job];
-    struct held_queue *q = &c->held_queues[j->queue];
+    struct held_queue *q = queue_of(c, r);
     size_t at = lower(q, j->priority);
 
-    if (r->owned) {
-        c->owned_of[c->tree.leaf_of[j->share]]--;
-        return;
-    }
+    c->owned_of[c->tree.leaf_of[j->share]] -= r->owned;
     q->count--;
     memmove(&q->priorities[at], &q->priorities[at + 1], (q->count - at) * sizeof *q->priorities);
 }
@@ -189,7 +206,7 @@ bool sched__reserve_outranked(const struct cycle *c, const struct asker *who, ui
            (!r->owned || c->tree.leaf_of[j->share] == who->leaf);
 }
 
-void sched__reserve_view(const struct cycle *c, struct asker *who)
+void sched__reserve_view(struct cycle *c, struct asker *who)
 {
     who->ends_first = 0;
     if (c->head != SCHED_NONE && who->ends != SCHED_UNLIMITED &&
@@ -197,12 +214,12 @@ void sched__reserve_view(const struct cycle *c, struct asker *who)
         who->ends_first = who->ends <= c->reservations[c->head].start;
     who->outranks = (uint32_t)lower(&c->held_queues[who->j->queue], who->j->priority);
     who->outranks_own = false;
-    for (uint32_t i = 0; c->owned_of[who->leaf] > 0 && i < c->reservation_count; i++) {
-        const struct held *r = &c->reservations[i];
-        if (r->placed && r->owned && sched__reserve_outranked(c, who, i)) {
-            who->outranks++;
-            who->outranks_own = true;
-        }
+    if (c->owned_of[who->leaf] > 0) {
+        struct memo_key key = {{who->leaf, who->j->queue, 0, 0}};
+        const uint32_t *place = sched__memo_find(&c->owned_places, key);
+        size_t own = place ? lower(&c->owned_queues[*place], who->j->priority) : 0;
+        who->outranks += (uint32_t)own;
+        who->outranks_own = own > 0;
     }
 }
 

@@ -30,7 +30,7 @@ def told(*args: str | Path) -> list[dict[str, Any]]:
 
 
 def rush() -> list[Figure]:
-    row = told("--generate", "rush", "--policies", "euvyra")[0]
+    row = told("--generate", "rush", "--policies", "euvyra", "--heartbeats")[0]
     what = f"{row['jobs']:,} jobs through 2,000 agents (goal 5,000)"
     return [
         Figure("sim_jobs_per_s", row["succeeded"] / row["seconds"], "jobs/s", what),

@@ -19,7 +19,7 @@
 struct asked {
     const char *generate, *nodes, *tasks, *shares, *trace_nodes, *trace_tasks, *policies, *plot;
     int64_t scale, seed, min_run_ms, reserve_after_ms, projects, load_permille, limit_permille;
-    bool json, timing, check, log;
+    bool json, timing, check, log, heartbeats;
 };
 
 static const struct option long_options[] = {
@@ -41,6 +41,7 @@ static const struct option long_options[] = {
     {"json", no_argument, NULL, 'j'},
     {"timing", no_argument, NULL, 'i'},
     {"check", no_argument, NULL, 'c'},
+    {"heartbeats", no_argument, NULL, 'b'},
     {"log", no_argument, NULL, 'L'},
     {0},
 };
@@ -121,6 +122,7 @@ static enum err_code parse(int argc, char **argv, struct asked *a, struct err *e
         case 'j': a->json = true; break;
         case 'i': a->timing = true; break;
         case 'c': a->check = true; break;
+        case 'b': a->heartbeats = true; break;
         case 'L': a->log = true; break;
         case '?':
             return err_set(err, ERR_INVALID, "option \"%.60s\" is unknown or lacks its value",
@@ -213,13 +215,14 @@ static enum err_code run_one(const struct asked *a, const struct sim_world *worl
     struct sim *sim;
     enum err_code code = OK;
 
-    options.ideal = true;
+    options.ideal = !a->heartbeats;
     options.check = a->check;
     options.log = a->log;
     options.series = a->plot != NULL;
     options.seed = (uint64_t)a->seed;
     /* Long traces: what waits is looked at again when something happens, else once a minute. */
-    options.period_ms = 60000;
+    if (options.ideal)
+        options.period_ms = 60000;
     if (a->reserve_after_ms >= 0)
         options.policy.reserve_after_ms = a->reserve_after_ms;
     sim_policy_use(policy, world, &options, arena);

@@ -29,6 +29,7 @@ static const char usage[] =
     "  --json             figures as JSON\n"
     "  --plot FILE.svg    draw utilisation and waits\n"
     "  --timing           say how long the cycles took as well\n"
+    "  --heartbeats       agents report every 10 s as real ones do; else only what happens\n"
     "  --check            look at all properties after every step (slow)\n"
     "  --log              say what happens\n"
     "check:\n"

@@ -127,6 +127,19 @@ def test_the_public_trace_is_read_by_its_own_columns(tmp_path: Path) -> None:
     assert "trace at load 2.5" in text and "from a hash of the name" in text
 
 
+def test_fragmentation_descent_keeps_gpus_of_use_where_best_fit_does_not(tmp_path: Path) -> None:
+    # Best fit puts the first on the small node and leaves a GPU without cores there.
+    machines = table(tmp_path / "nodes.csv", "name,gpus,cpus", "small,2,24", "large,4,60")
+    work = table(
+        tmp_path / "tasks.csv", "name,gpus,cpus,submit_s,run_s", "odd,1,24,0,1000",
+        *(f"usual{i},1,12,1,1000" for i in range(5)),
+    )  # fmt: skip
+    answer = told("--nodes", machines, "--tasks", work, "--policies", "fgd,fifo+backfill")
+    fgd, best_fit = (policy["waits"]["1"]["p99_s"] for policy in answer["policies"])
+    assert fgd < 1
+    assert best_fit > 900
+
+
 def test_kueue_shapes_have_their_counts() -> None:
     answer = told("--generate", "kueue-baseline", "--scale", "4", "--policies", "euvyra", "--check")
     waits = answer["policies"][0]["waits"]

@@ -39,8 +39,8 @@ INSERT INTO share_target (share_id, target_id) VALUES (:share_id, :target_id);
 DELETE FROM share_target WHERE share_id = :share_id;
 
 -- name: share_use
-SELECT j.project_id, count(a.id), CAST(sum(j.cpus) AS INTEGER), CAST(sum(j.gpus) AS INTEGER),
-    CAST(sum(j.memory_bytes) AS INTEGER)
+SELECT j.project_id, count(a.id), CAST(sum(j.cpus * j.node_count) AS INTEGER),
+    CAST(sum(j.gpus * j.node_count) AS INTEGER), CAST(sum(j.memory_bytes * j.node_count) AS INTEGER)
 FROM attempt a JOIN job j ON j.id = a.job_id
 WHERE a.ended_ms IS NULL GROUP BY j.project_id ORDER BY j.project_id LIMIT :limit;
 

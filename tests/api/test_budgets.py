@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from support import BUILD, Server
+from test_jobs import Agent, submit
 
 BUDGET = "/api/v1/projects/demo/budget"
 
@@ -83,6 +84,21 @@ def test_what_was_used_is_shown_with_what_is_left_and_the_forecast(tmp_path: Pat
         rest = server.ok("GET", f"{BUDGET}/periods?cursor={page['next_cursor']}")
         assert page["items"] + rest["items"] == periods
         server.ok("DELETE", "/api/v1/projects/demo")
+
+
+def test_what_a_job_cost_is_in_the_ledger_to_the_last_millionth(server: Server) -> None:
+    agent = Agent(server)
+    job = submit(server)
+    offer = agent.offer()
+    attempt, token = offer["attempt"], offer["token"]
+    assert agent.tell(attempt, token, "accept").status == 200
+    assert agent.tell(attempt, token, "status", {"state": "running"}).status == 200
+    ended = {"state": "ended", "exit_code": 0, "run_time_ms": 3_600_000}
+    assert agent.tell(attempt, token, "status", ended).status == 200
+    assert server.ok("GET", f"/api/v1/jobs/{job}")["cost_micro"] == 3_600_000
+    budget = server.ok("GET", BUDGET)  # at the end of a month a part is the next one's
+    used = [budget[part]["cost_micro"] for part in ("period", "next_period")]
+    assert sum(used) == 3_600_000
 
 
 @pytest.mark.parametrize(

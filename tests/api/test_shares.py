@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Server, make_id
+from support import Server, make_id, wait_for
 from test_jobs import Agent, submit
 
 
@@ -174,6 +174,19 @@ def test_use_is_summed_up_the_tree(server: Server) -> None:
     for kind, name in (("project", "demo"), ("team", "busy"), ("organisation", "")):
         found = share(server, kind, name)
         assert found["running"] == 1 and found["use"]["cpus"] == 2
+
+
+def test_a_gang_uses_what_it_holds_on_all_its_nodes(server: Server) -> None:
+    one, two = Agent(server, "one"), Agent(server, "two")
+    submit(server, cpus=3, nodes=2)
+
+    def started() -> bool:
+        one.poll()
+        two.poll()
+        return bool(share(server, "organisation")["running"] == 1)
+
+    wait_for("an attempt", started)
+    assert share(server, "organisation")["use"]["cpus"] == 6
 
 
 def test_a_queue_keeps_its_settings_and_orders(server: Server) -> None:

@@ -251,6 +251,41 @@ void sim__check_evicts(struct sim *sim, const struct sched_result *result)
 
 /* ---- Nobody waits for ever */
 
+static bool is_held_for(const struct sim *sim, const struct sched_job *job)
+{
+    for (uint32_t i = 0; i < sim->reservation_count; i++) {
+        if (sim->reservations[i].job.v == job->id.v)
+            return true;
+    }
+    return false;
+}
+
+/* The same in all that the scheduler goes by, but older, and with no more time to ask for. */
+static bool should_go_before(const struct sched_job *a, const struct sched_job *b)
+{
+    return a->share == b->share && a->queue == b->queue && a->shape == b->shape &&
+           a->priority == b->priority && a->step_from == b->step_from &&
+           a->ladder_at - a->queued == b->ladder_at - b->queued && a->queued < b->queued &&
+           a->time_limit_ms <= b->time_limit_ms;
+}
+
+void sim__check_order(struct sim *sim, const struct sched_result *result)
+{
+    bool *starts = arena_array(&sim->tick, sim->queue_count, sizeof *starts);
+
+    for (uint32_t i = 0; i < result->start_count; i++)
+        starts[result->starts[i].job] = true;
+    for (uint32_t i = 0; i < result->start_count; i++) {
+        const struct sched_job *job = &sim->queue[result->starts[i].job];
+
+        for (uint32_t w = 0; w < sim->queue_count && !is_held_for(sim, job); w++) {
+            if (!starts[w] && should_go_before(&sim->queue[w], job))
+                sim__fail(sim, "job %lld passes job %lld, which is the same and older",
+                          (long long)job->id.v - 1, (long long)sim->queue[w].id.v - 1);
+        }
+    }
+}
+
 static int64_t ranks_on(const struct sched_node *node, const struct sched_shape *shape)
 {
     int64_t ranks = INT64_MAX;

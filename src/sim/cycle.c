@@ -167,8 +167,10 @@ void sim__cycle(struct sim *sim)
     sim->figures.cycle_ns_max = MAX(sim->figures.cycle_ns_max, ns);
     if (sim->options.check)
         sched_check_result(&snapshot, &result);
-    if (sim->options.check)
+    if (sim->options.check) {
         sim__check_evicts(sim, &result);
+        sim__check_order(sim, &result);
+    }
     head = sim__head(sim, &result);
     keep_reservations(sim, &result);
     apply(sim, &result);

@@ -244,6 +244,7 @@ void sim__fill_budgets(struct sim *sim);
 
 /* check.c */
 void sim__check(struct sim *sim);
+void sim__check_order(struct sim *sim, const struct sched_result *result);
 void sim__check_evicts(struct sim *sim, const struct sched_result *result);
 void sim__check_idle(struct sim *sim);
 bool sim__fits_alone(const struct sim *sim, uint32_t job);

@@ -79,7 +79,7 @@ static struct bench {
     struct job *jobs;
     size_t job_count, next_submit, submitted, ended;
     struct conn *conns;
-    size_t conn_count, first_shared;
+    size_t conn_count, dialled;
     struct todo *todos; /* ring */
     size_t todo_room, todo_head, todo_count;
     size_t *idle; /* shared connections without work */
@@ -345,6 +345,18 @@ static bool answer_is_whole(struct conn *c, const char **ret_body, size_t *ret_l
     return c->len >= c->wanted;
 }
 
+/* The server closes what is quiet for long. */
+static void dial_again(struct conn *c)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = (uint64_t)(c - b.conns)};
+
+    (void)close(c->fd);
+    c->fd = dial();
+    c->len = 0;
+    if (epoll_ctl(b.epoll, EPOLL_CTL_ADD, c->fd, &event) != 0)
+        stop("epoll");
+}
+
 static void readable(struct conn *c)
 {
     const char *body;
@@ -356,6 +368,10 @@ static void readable(struct conn *c)
         c->in = mem_grow(c->in, c->room);
     }
     n = read(c->fd, c->in + c->len, c->room - c->len - 1);
+    if (n <= 0 && !c->busy) {
+        dial_again(c);
+        return;
+    }
     if (n <= 0)
         stop("the server closed a connection");
     c->len += (size_t)n;

@@ -119,11 +119,12 @@ def kueue(folder: Path) -> list[Figure]:
     with Server(folder / "kueue", "--min-run", "0") as server:
         queues = []
         for team in range(5):
-            server.ok("PUT", f"/api/v1/teams/team-{team}", {})
+            limits = {"quota": {"cpus": 120}, "borrow": {"cpus": 0}}
+            server.ok("PUT", f"/api/v1/teams/team-{team}", limits)
             for number in range(6):
                 name = f"q{team}-{number}"
                 server.ok("PUT", f"/api/v1/projects/{name}", {})
-                share = {"team": f"team-{team}", "quota": {"cpus": 20}, "borrow": {"cpus": 100}}
+                share = {"parent": f"team-{team}", "quota": {"cpus": 20}, "borrow": {"cpus": 100}}
                 server.ok("PUT", f"/api/v1/projects/{name}/share", share)
                 queues.append(name)
         fleet = agents(server, 30, 20, 20, 0)
@@ -164,4 +165,5 @@ def figures() -> list[Figure]:
     try:
         return [row for part in PARTS if only in part.__name__ for row in part(folder)]
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not os.environ.get("BENCH_KEEP"):
+            shutil.rmtree(folder, ignore_errors=True)

@@ -17,9 +17,11 @@
 #define NOTES_MAX     100000 /* more have everything read again */
 #define NOTES_BATCH   1024
 #define CYCLE_MS      5000
-#define SOON_MS       50
-#define REST_FACTOR   3  /* a cycle that took t is followed by a rest of so many t */
-#define START_AT_ONCE 64 /* jobs of one command: others come between */
+#define SOON_MS       10
+#define ALL_JOBS      2000 /* so many are all looked at in each cycle */
+#define DEPTH         32   /* else so many of those that wait alike */
+#define REST_FACTOR   1    /* a cycle that took t is followed by a rest of so many t */
+#define START_AT_ONCE 64   /* jobs of one command: others come between */
 #define RETRY_MS      1000
 #define STOPPING_MS   100
 
@@ -212,6 +214,7 @@ struct runner {
     struct jobs_snapshot *snapshot;
     bool loaded, wanted, settings_wanted;
     int64_t due_ms;      /* at the latest */
+    int64_t all_due_ms;  /* all jobs are looked at, for what is said about them */
     int64_t earliest_ms; /* not before */
     struct arena arena;
 };
@@ -237,17 +240,25 @@ static enum err_code refresh(struct runner *r, int64_t now_ms, struct err *err)
     return OK;
 }
 
-static enum err_code cycle(struct runner *r, struct err *err)
+/* With many jobs most cycles look at the first of those that wait alike; all of them are looked at
+ * every few seconds, for what is said about the others. */
+static enum err_code cycle(struct runner *r, int64_t now_ms, struct err *err)
 {
+    bool all = jobs_snapshot_count(r->snapshot) <= ALL_JOBS || now_ms >= r->all_due_ms, more;
     struct jobs_decisions decisions;
     struct sched_snapshot sched;
     struct sched_result result;
 
     arena_reset(&r->arena);
-    jobs_snapshot_build(r->snapshot, clock_wall_ms(), &r->arena, &sched);
+    jobs_snapshot_build(r->snapshot, clock_wall_ms(), all ? SIZE_MAX : DEPTH, &r->arena, &sched,
+                        &more);
     sched_cycle(&sched, &r->arena, &result);
     jobs_snapshot_decide(r->snapshot, &sched, &result, &r->arena, &decisions);
-    publish_waits(r->s, &decisions);
+    if (all) {
+        publish_waits(r->s, &decisions);
+        r->all_due_ms = now_ms + CYCLE_MS;
+    }
+    r->wanted = more && result.start_count > 0;
     return atomic_load(&r->s->leads) ? decide(r->s, &decisions, err) : OK;
 }
 
@@ -259,7 +270,7 @@ static void turn(struct runner *r)
 
     r->wanted = false;
     if (code == OK)
-        code = cycle(r, &err);
+        code = cycle(r, began, &err);
     took = clock_mono_ms() - began;
     r->due_ms = began + took + CYCLE_MS;
     r->earliest_ms = began + took + MAX(SOON_MS - took, took * REST_FACTOR);
@@ -276,9 +287,10 @@ static void answer(struct runner *r, struct question *q)
     CLEANUP(arena_release) struct arena arena = {0};
     struct sched_snapshot sched;
     uint32_t job, steps;
+    bool more;
 
     if (r->loaded && !r->s->server->stopping) {
-        jobs_snapshot_build(r->snapshot, clock_wall_ms(), &arena, &sched);
+        jobs_snapshot_build(r->snapshot, clock_wall_ms(), SIZE_MAX, &arena, &sched, &more);
         job = jobs_snapshot_built(r->snapshot, &sched, q->job);
         steps =
             MIN(ESTIMATE_COST / (sched.job_count + sched.node_count + 1) + 2, ESTIMATE_STEPS_MAX);

@@ -26,6 +26,7 @@ struct jobs_snapshot *jobs_snapshot_new(const struct domain_config *config)
     map_init(&s->by_id, SNAPSHOT_JOBS_MAX);
     map_init(&s->followers, FOLLOWERS_MAX);
     map_init(&s->shapes, SNAPSHOT_SHAPES_MAX);
+    jobs__lines_init(s);
     return s;
 }
 
@@ -46,6 +47,7 @@ static void forget_jobs(struct jobs_snapshot *s)
         mem_free(((struct follower *)value)->ids);
         mem_free(value);
     }
+    jobs__lines_release(s);
     map_release(&s->by_id);
     map_release(&s->followers);
     map_release(&s->shapes);
@@ -55,6 +57,7 @@ static void forget_jobs(struct jobs_snapshot *s)
     s->jobs = NULL;
     s->shape_list = NULL;
     s->job_count = s->job_room = s->shape_count = s->shape_room = 0;
+    jobs__lines_init(s);
     map_init(&s->by_id, SNAPSHOT_JOBS_MAX);
     map_init(&s->followers, FOLLOWERS_MAX);
     map_init(&s->shapes, SNAPSHOT_SHAPES_MAX);
@@ -190,6 +193,7 @@ static enum err_code take_job(struct jobs_snapshot *s, struct store *store, stru
 
     if (!k) {
         k = MEM_NEW(struct known_job);
+        k->holder_at = k->apart_at = NOWHERE;
         k->at = (uint32_t)s->job_count;
         s->jobs = (struct known_job **)list_more(s->jobs, s->job_count, &s->job_room);
         s->jobs[s->job_count++] = k;
@@ -212,7 +216,10 @@ static enum err_code take_job(struct jobs_snapshot *s, struct store *store, stru
     k->not_before = job->not_before;
     TRY(shape_of(s, arena, job, &k->shape, err));
     TRY(read_attempt(k, store, arena, err));
-    return job->after_count ? read_after(s, k, store, arena, err) : OK;
+    if (job->after_count)
+        TRY(read_after(s, k, store, arena, err));
+    jobs__lines_put(s, k);
+    return OK;
 }
 
 static void drop_job(struct jobs_snapshot *s, const struct id *id)
@@ -221,6 +228,7 @@ static void drop_job(struct jobs_snapshot *s, const struct id *id)
 
     if (!k)
         return;
+    jobs__lines_take(s, k);
     s->jobs[k->at] = s->jobs[--s->job_count];
     s->jobs[k->at]->at = k->at;
     job_free(k);

@@ -28,9 +28,10 @@ MUST_CHECK enum err_code jobs_snapshot_settings(struct jobs_snapshot *snapshot, 
                                                 struct err *err);
 
 /* The snapshot for a cycle at `now`; arrays belong to the arena or to `snapshot`, and are valid
- * until the next change. */
-void jobs_snapshot_build(struct jobs_snapshot *snapshot, time_ms now, struct arena *arena,
-                         struct sched_snapshot *ret_sched);
+ * until the next change. Of jobs that wait alike it has the first `depth`, SIZE_MAX: all;
+ * *ret_more: there are others. */
+void jobs_snapshot_build(struct jobs_snapshot *snapshot, time_ms now, size_t depth,
+                         struct arena *arena, struct sched_snapshot *ret_sched, bool *ret_more);
 
 /* The place of a job in what was built last; SCHED_NONE: it is not looked at. */
 uint32_t jobs_snapshot_built(const struct jobs_snapshot *snapshot,
@@ -47,7 +48,7 @@ struct jobs_decisions {
     struct job_wait_row {
         job_id job;
         struct wait wait;
-    } * waits; /* by job */
+    } * waits; /* by job; of a snapshot with all jobs */
     size_t wait_count;
 };
 void jobs_snapshot_decide(struct jobs_snapshot *snapshot, const struct sched_snapshot *sched,

@@ -28,33 +28,56 @@ static uint32_t target_at(const struct jobs_snapshot *s, target_id id)
     return SCHED_NONE;
 }
 
-static uint32_t queue_at(const struct jobs_snapshot *s, queue_id id)
-{
-    for (size_t i = 0; i < s->queue_count; i++)
-        if (s->queues[i].id.v == id.v)
-            return (uint32_t)i;
-    return SCHED_NONE;
-}
-
-/* Sorted by project, for looking up. */
-struct leaf {
-    int64_t project;
-    uint32_t share;
+/* Where things lie in an array, by row id. */
+struct place {
+    int64_t id;
+    uint32_t at;
+};
+struct place_list {
+    struct place *items;
+    size_t count;
+};
+struct places {
+    struct place_list projects, queues; /* projects: places of their shares */
 };
 
-static int by_project(const void *a, const void *b)
+static int by_id(const void *a, const void *b)
 {
-    const struct leaf *x = a, *y = b;
-    return (x->project > y->project) - (x->project < y->project);
+    const struct place *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
 }
 
-static uint32_t share_of(const struct leaf *leaves, size_t count, project_id project)
+static uint32_t place_of(const struct place_list *list, int64_t id)
 {
-    struct leaf key = {project.v, 0};
-    const struct leaf *found =
-        count ? bsearch(&key, leaves, count, sizeof *leaves, by_project) : NULL;
+    struct place key = {id, 0};
+    const struct place *found =
+        list->count ? bsearch(&key, list->items, list->count, sizeof key, by_id) : NULL;
 
-    return found ? found->share : SCHED_NONE;
+    return found ? found->at : SCHED_NONE;
+}
+
+static void place_add(struct place_list *list, int64_t id, size_t at)
+{
+    list->items[list->count++] = (struct place){id, (uint32_t)at};
+}
+
+static struct places places_of(const struct jobs_snapshot *s, struct arena *arena)
+{
+    struct places p = {
+        .projects.items = arena_array(arena, s->share_count, sizeof(struct place)),
+        .queues.items = arena_array(arena, s->queue_count, sizeof(struct place)),
+    };
+
+    for (size_t i = 0; i < s->share_count; i++)
+        if (s->shares[i].kind == SHARE_PROJECT)
+            place_add(&p.projects, s->shares[i].project.v, i);
+    for (size_t i = 0; i < s->queue_count; i++)
+        place_add(&p.queues, s->queues[i].id.v, i);
+    if (p.projects.count)
+        qsort(p.projects.items, p.projects.count, sizeof(struct place), by_id);
+    if (p.queues.count)
+        qsort(p.queues.items, p.queues.count, sizeof(struct place), by_id);
+    return p;
 }
 
 static uint32_t agent_at(const struct jobs_snapshot *s, agent_id id)
@@ -169,11 +192,11 @@ static struct sched_budget budget_of(const struct budget_state *state)
     return budget;
 }
 
-static void build_budgets(const struct jobs_snapshot *s, const struct leaf *leaves,
-                          size_t leaf_count, struct sched_share *shares)
+static void build_budgets(const struct jobs_snapshot *s, const struct place_list *projects,
+                          struct sched_share *shares)
 {
     for (size_t i = 0; i < s->budget_count; i++) {
-        uint32_t share = share_of(leaves, leaf_count, s->budgets[i].budget.project);
+        uint32_t share = place_of(projects, s->budgets[i].budget.project.v);
         if (share != SCHED_NONE)
             shares[share].budget = budget_of(&s->budgets[i]);
     }
@@ -340,7 +363,6 @@ static void build_attempt(const struct jobs_snapshot *s, const struct known_job 
     }
     to->id = k->attempt;
     to->job = k->id;
-    to->queue = queue_at(s, k->queue);
     to->shape = k->shape->at;
     to->priority = k->priority;
     to->since = k->attempt_since;
@@ -364,18 +386,25 @@ static int by_array(const void *a, const void *b)
     return (x->job > y->job) - (x->job < y->job);
 }
 
+static void add_element(const struct known_job *k, struct arena *arena, struct element **list,
+                        size_t *count, size_t *room)
+{
+    if (k->array_limit == 0)
+        return;
+    *list = arena_more(arena, *list, *count, room, sizeof **list);
+    (*list)[(*count)++] = (struct element){k->array.v, k->id.v, k->at};
+}
+
 /* Marks elements of arrays of which as many run as may. */
-static void limit_arrays(const struct jobs_snapshot *s, struct arena *arena, bool *over_limit)
+static void limit_arrays(struct jobs_snapshot *s, struct arena *arena)
 {
     struct element *list = NULL;
     size_t count = 0, room = 0;
 
-    for (size_t i = 0; i < s->job_count; i++) {
-        if (!s->jobs[i]->array_limit)
-            continue;
-        list = arena_more(arena, list, count, &room, sizeof *list);
-        list[count++] = (struct element){s->jobs[i]->array.v, s->jobs[i]->id.v, i};
-    }
+    for (size_t i = 0; i < s->holders.count; i++)
+        add_element(s->holders.items[i], arena, &list, &count, &room);
+    for (size_t i = 0; i < s->apart.count; i++)
+        add_element(s->apart.items[i], arena, &list, &count, &room);
     if (count)
         qsort(list, count, sizeof *list, by_array);
     for (size_t from = 0, to; from < count; from = to) {
@@ -384,7 +413,7 @@ static void limit_arrays(const struct jobs_snapshot *s, struct arena *arena, boo
             left -= s->jobs[list[to].at]->state > JOB_QUEUED;
         for (size_t i = from; i < to; i++)
             if (s->jobs[list[i].at]->state == JOB_QUEUED)
-                over_limit[list[i].at] = left-- <= 0;
+                s->over_limit[list[i].at] = left-- <= 0;
     }
 }
 
@@ -404,13 +433,41 @@ static enum wait_code own_reason(const struct known_job *k, bool over_limit, tim
     return over_limit ? WAIT_ARRAY : WAIT_CODE_COUNT;
 }
 
-static void build_job(const struct jobs_snapshot *s, const struct known_job *k,
-                      struct sched_job *to)
+static void build_attempts(struct jobs_snapshot *s, const struct places *places,
+                           struct arena *arena, struct sched_share *shares,
+                           struct sched_node *nodes, struct sched_snapshot *out)
 {
-    *to = (struct sched_job){
+    struct sched_attempt *attempts = arena_array(arena, s->holders.count, sizeof *attempts);
+
+    s->built_attempts = arena_array(arena, s->holders.count, sizeof(s->built_attempts[0]));
+    for (size_t i = 0; i < s->holders.count; i++) {
+        const struct known_job *k = s->holders.items[i];
+        struct sched_attempt *to = &attempts[out->attempt_count];
+        to->share = place_of(&places->projects, k->project.v);
+        to->queue = place_of(&places->queues, k->queue.v);
+        if (to->share == SCHED_NONE || to->queue == SCHED_NONE)
+            continue; /* made a moment ago: the settings are read again soon */
+        build_attempt(s, k, nodes, out, arena, to);
+        commit_attempt(k, to, &shares[to->share].budget);
+        s->built_attempts[out->attempt_count++] = k->at;
+    }
+    out->attempts = attempts;
+}
+
+/* Adds a job that waits, unless something of its own keeps it. */
+static void add_job(struct jobs_snapshot *s, const struct places *places, const struct known_job *k,
+                    struct sched_job *jobs, struct sched_snapshot *out)
+{
+    uint32_t share = place_of(&places->projects, k->project.v);
+    uint32_t queue = place_of(&places->queues, k->queue.v);
+
+    if (share == SCHED_NONE || queue == SCHED_NONE ||
+        own_reason(k, s->over_limit[k->at], out->now) != WAIT_CODE_COUNT)
+        return;
+    jobs[out->job_count] = (struct sched_job){
         .id = k->id,
-        .share = to->share,
-        .queue = queue_at(s, k->queue),
+        .share = share,
+        .queue = queue,
         .shape = k->shape->at,
         .priority = k->priority,
         .queued = k->queued,
@@ -418,69 +475,46 @@ static void build_job(const struct jobs_snapshot *s, const struct known_job *k,
         .step_from = (uint32_t)k->step_from,
         .time_limit_ms = limit_ms(k),
     };
+    s->built_jobs[out->job_count++] = k->at;
 }
 
-static struct leaf *leaves_of(const struct jobs_snapshot *s, struct arena *arena, size_t *ret_count)
+static void build_jobs(struct jobs_snapshot *s, const struct places *places, size_t depth,
+                       struct arena *arena, struct sched_snapshot *out, bool *ret_more)
 {
-    struct leaf *leaves = arena_array(arena, s->share_count, sizeof *leaves);
-    size_t count = 0;
+    size_t most = depth == SIZE_MAX ? s->job_count
+                                    : MIN(s->line_count * depth + s->apart.count, s->job_count);
+    struct sched_job *jobs = arena_array(arena, most, sizeof *jobs);
 
-    for (size_t i = 0; i < s->share_count; i++)
-        if (s->shares[i].kind == SHARE_PROJECT)
-            leaves[count++] = (struct leaf){s->shares[i].project.v, (uint32_t)i};
-    if (count)
-        qsort(leaves, count, sizeof *leaves, by_project);
-    *ret_count = count;
-    return leaves;
-}
-
-static void build_jobs(struct jobs_snapshot *s, struct arena *arena, struct sched_share *shares,
-                       struct sched_node *nodes, struct sched_snapshot *out)
-{
-    struct sched_attempt *attempts = arena_array(arena, s->job_count, sizeof *attempts);
-    struct sched_job *jobs = arena_array(arena, s->job_count, sizeof *jobs);
-    bool *over_limit = arena_array(arena, s->job_count, sizeof *over_limit);
-    size_t leaf_count;
-    struct leaf *leaves = leaves_of(s, arena, &leaf_count);
-
-    s->built_jobs = arena_array(arena, s->job_count, sizeof(s->built_jobs[0]));
-    s->built_attempts = arena_array(arena, s->job_count, sizeof(s->built_attempts[0]));
-    s->over_limit = over_limit;
-    limit_arrays(s, arena, over_limit);
-    build_budgets(s, leaves, leaf_count, shares);
-    for (size_t i = 0; i < s->job_count; i++) {
-        const struct known_job *k = s->jobs[i];
-        uint32_t share = share_of(leaves, leaf_count, k->project);
-        if (share == SCHED_NONE || queue_at(s, k->queue) == SCHED_NONE)
-            continue; /* made a moment ago: the settings are read again soon */
-        if (k->place_count) {
-            attempts[out->attempt_count].share = share;
-            build_attempt(s, k, nodes, out, arena, &attempts[out->attempt_count]);
-            commit_attempt(k, &attempts[out->attempt_count], &shares[share].budget);
-            s->built_attempts[out->attempt_count++] = (uint32_t)i;
-        }
-        if (k->state != JOB_QUEUED || own_reason(k, over_limit[i], out->now) != WAIT_CODE_COUNT)
-            continue;
-        jobs[out->job_count].share = share;
-        build_job(s, k, &jobs[out->job_count]);
-        s->built_jobs[out->job_count++] = (uint32_t)i;
+    s->built_jobs = arena_array(arena, most, sizeof(s->built_jobs[0]));
+    for (size_t i = 0; i < s->apart.count; i++)
+        add_job(s, places, s->apart.items[i], jobs, out);
+    for (size_t i = 0; i < s->line_count; i++) {
+        const struct known_job *k = s->line_list[i]->first;
+        for (size_t n = 0; k && n < depth; n++, k = k->behind)
+            add_job(s, places, k, jobs, out);
+        *ret_more = *ret_more || k;
     }
     out->jobs = jobs;
-    out->attempts = attempts;
 }
 
-void jobs_snapshot_build(struct jobs_snapshot *s, time_ms now, struct arena *arena,
-                         struct sched_snapshot *ret_sched)
+void jobs_snapshot_build(struct jobs_snapshot *s, time_ms now, size_t depth, struct arena *arena,
+                         struct sched_snapshot *ret_sched, bool *ret_more)
 {
     struct sched_snapshot out = {.now = now, .policy = sched_policy_default()};
     struct sched_share *shares = build_shares(s, arena, &out);
+    struct places places = places_of(s, arena);
     struct sched_node *nodes;
 
+    *ret_more = false;
+    s->over_limit = arena_array(arena, s->job_count, sizeof(s->over_limit[0]));
     build_queues(s, arena, &out);
     build_targets(s, now, arena, &out);
     build_nodes(s, now, arena, &nodes);
     build_shapes(s, arena, &out);
-    build_jobs(s, arena, shares, nodes, &out);
+    build_budgets(s, &places.projects, shares);
+    limit_arrays(s, arena);
+    build_attempts(s, &places, arena, shares, nodes, &out);
+    build_jobs(s, &places, depth, arena, &out, ret_more);
     out.nodes = nodes;
     out.node_count = (uint32_t)s->agent_count;
     out.reservations = s->reservations;
@@ -488,6 +522,7 @@ void jobs_snapshot_build(struct jobs_snapshot *s, time_ms now, struct arena *are
     out.evictions = s->evictions;
     out.eviction_count = (uint32_t)s->eviction_count;
     s->built_at = now;
+    s->built_all = depth == SIZE_MAX;
     *ret_sched = out;
 }
 
@@ -614,7 +649,8 @@ void jobs_snapshot_decide(struct jobs_snapshot *s, const struct sched_snapshot *
     struct jobs_decisions d = {0};
 
     decide_starts(s, sched, result, arena, &d);
-    decide_waits(s, result, arena, &d);
+    if (s->built_all)
+        decide_waits(s, result, arena, &d);
     remember(s, sched, result);
     *ret_decisions = d;
 }
@@ -623,9 +659,9 @@ time_ms jobs_snapshot_next(const struct jobs_snapshot *s, time_ms now)
 {
     time_ms next = TIME_NONE;
 
-    for (size_t i = 0; i < s->job_count; i++) {
-        const struct known_job *k = s->jobs[i];
-        if (k->state == JOB_QUEUED && k->not_before != TIME_NONE && k->not_before > now &&
+    for (size_t i = 0; i < s->apart.count; i++) {
+        const struct known_job *k = s->apart.items[i];
+        if (k->not_before != TIME_NONE && k->not_before > now &&
             (next == TIME_NONE || k->not_before < next))
             next = k->not_before;
     }

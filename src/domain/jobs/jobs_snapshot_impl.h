@@ -45,7 +45,26 @@ struct known_job {
     job_id after; /* the first open job that it comes after; 0: none */
     int64_t after_open;
     bool broken; /* one of those did not succeed */
-    uint32_t at; /* place in the list */
+    uint32_t at; /* place in the list of all */
+
+    /* In which lists it is: those that hold something, those that wait alike, others that wait. */
+    size_t holder_at, apart_at; /* NOWHERE */
+    struct known_line *line;
+    struct known_job *before, *behind; /* in its line */
+};
+
+#define NOWHERE SIZE_MAX
+
+/* Jobs that wait alike: of one project, queue, shape, priority and time limit, the oldest first.
+ * What keeps the first of them from starting keeps all. */
+struct known_line {
+    struct known_job *first, *last;
+    size_t at; /* place in the list of lines that are not empty */
+};
+
+struct job_list {
+    struct known_job **items;
+    size_t count, room;
 };
 
 struct known_agent {
@@ -61,6 +80,10 @@ struct jobs_snapshot {
     struct domain_config config;
     struct known_job **jobs;
     size_t job_count, job_room;
+    struct job_list holders, apart;
+    struct map lines; /* what makes them alike -> struct known_line */
+    struct known_line **line_list;
+    size_t line_count, line_room;
     struct map by_id;     /* public id -> struct known_job */
     struct map followers; /* public id of an open job that others come after -> struct follower */
     struct map shapes;    /* text of amounts and shape -> struct known_shape */
@@ -88,6 +111,7 @@ struct jobs_snapshot {
     struct sched_eviction *evictions;
     size_t reservation_count, eviction_count;
     time_ms built_at;
+    bool built_all;           /* not only the first of those that wait alike */
     uint32_t *built_jobs;     /* place in sched.jobs -> place in jobs */
     uint32_t *built_attempts; /* the same of attempts */
     bool *over_limit;         /* by place in jobs: as many of its array run as may */
@@ -95,3 +119,8 @@ struct jobs_snapshot {
 
 /* The number of a GPU type; a new one gets the next. */
 unsigned jobs__gpu_type(struct jobs_snapshot *snapshot, struct str name);
+/* Puts the job into the lists where it belongs now; and takes it out of all of them. */
+void jobs__lines_put(struct jobs_snapshot *snapshot, struct known_job *job);
+void jobs__lines_take(struct jobs_snapshot *snapshot, struct known_job *job);
+void jobs__lines_init(struct jobs_snapshot *snapshot);
+void jobs__lines_release(struct jobs_snapshot *snapshot);

@@ -88,3 +88,10 @@ static inline int64_t sched__times(const struct sched_amounts *room,
     }
     return times;
 }
+
+/* How many ranks of a job the node takes with so much room: one, unless they may share it. */
+static inline int64_t sched__ranks(const struct sched_node *node, const struct sched_amounts *room,
+                                   const struct sched_shape *shape)
+{
+    return sched__times(room, &shape->need, node->several ? shape->node_count : 1);
+}

@@ -6,6 +6,7 @@ struct ledger {
     const struct sched_snapshot *s;
     struct arena *arena;
     struct sched_amounts *free; /* by node */
+    uint32_t *starts;           /* by node: the last that takes it, + 1 */
     struct usage {
         struct sched_amounts held; /* all that is held */
         struct sched_amounts left; /* ... before the cycle, less what is being ended */
@@ -115,6 +116,7 @@ static void ledger_init(struct ledger *l, const struct sched_snapshot *s, struct
     *l = (struct ledger){.s = s,
                          .arena = arena,
                          .free = arena_array(arena, s->node_count, sizeof *l->free),
+                         .starts = arena_array(arena, s->node_count, sizeof *l->starts),
                          .usage = arena_array(arena, s->share_count, sizeof *l->usage)};
     for (uint32_t i = 0; i < s->node_count; i++) {
         l->free[i] = s->nodes[i].free;
@@ -176,6 +178,8 @@ static void check_place(struct ledger *l, const struct sched_start *start)
     for (uint32_t i = 0; i < start->node_count; i++) {
         const struct sched_node *n = &l->s->nodes[start->nodes[i]];
         struct sched_amounts *free = &l->free[start->nodes[i]];
+        ENSURE(n->several || l->starts[start->nodes[i]] != start->job + 1);
+        l->starts[start->nodes[i]] = start->job + 1;
         ENSURE(n->state == SCHED_NODE_LIVE);
         ENSURE(n->target == l->s->nodes[start->nodes[0]].target);
         ENSURE(!shape->gpu_types || shape->gpu_types >> n->gpu_type & 1);

@@ -20,6 +20,7 @@ struct node {
     struct sched_amounts spare;  /* if held: what may be used beyond hold_start */
     uint32_t class_no;           /* SCHED_NONE: it takes nothing */
     uint32_t place;              /* in its class's order */
+    uint32_t gang;               /* the last gang of which a rank took it: see gang_stamp */
     uint32_t holds;              /* the first; SCHED_NONE: nothing is held */
     time_ms hold_start; /* what is over by then is in nobody's way; TIME_NONE: all that starts is */
     uint32_t attempts, attempt_end; /* in attempts_by_node */
@@ -119,6 +120,7 @@ struct cycle {
     int64_t *lowest;            /* by queue: priority of what may be ended; INT64_MAX: nothing */
     struct search *search;      /* kept between searches */
     uint32_t *seen, seen_stamp; /* by attempt */
+    uint32_t gang_stamp;        /* of the gang that is being placed */
     uint32_t *nodes_scratch, scratch_room;
     struct wait money_wait; /* of the last that a budget kept from a target */
 

@@ -243,7 +243,7 @@ static void count_ranks(struct search *s, uint32_t node)
 
     s->fitting -= s->of_target[target] >= s->who->shape->node_count;
     s->of_target[target] -= s->ranks[node];
-    s->ranks[node] = sched__times(&s->room[node], &s->who->shape->need, s->who->shape->node_count);
+    s->ranks[node] = sched__ranks(&s->c->s->nodes[node], &s->room[node], s->who->shape);
     s->of_target[target] += s->ranks[node];
     s->fitting += s->of_target[target] >= s->who->shape->node_count;
 }

@@ -260,7 +260,7 @@ static void count_ranks(struct outlook *o, uint32_t node)
     uint32_t target = o->c->s->nodes[node].target;
 
     o->of_target[target] -= o->ranks[node];
-    o->ranks[node] = sched__times(&o->room[node], &o->who->shape->need, o->who->shape->node_count);
+    o->ranks[node] = sched__ranks(&o->c->s->nodes[node], &o->room[node], o->who->shape);
     o->of_target[target] += o->ranks[node];
 }
 
@@ -479,12 +479,15 @@ static bool load_nodes(struct cycle *c, const struct sched_reservation *given,
         return false;
     held->node_count = given->node_count;
     held->nodes = arena_array(c->arena, given->node_count, sizeof *held->nodes);
+    c->gang_stamp++;
     for (uint32_t i = 0; i < given->node_count; i++) {
         uint32_t at = named_find(names, c->s->node_count, given->nodes[i].v);
         if (at == SCHED_NONE || c->nodes[at].class_no == SCHED_NONE ||
             !sched__room_suits(c, &who, at) || !sched__room_step(&who, c->s->nodes[at].target) ||
-            !sched__access_has(&c->access, who.access, c->s->nodes[at].target))
+            !sched__access_has(&c->access, who.access, c->s->nodes[at].target) ||
+            (c->nodes[at].gang == c->gang_stamp && !c->s->nodes[at].several))
             return false;
+        c->nodes[at].gang = c->gang_stamp;
         held->nodes[i] = at;
     }
     return true;

@@ -139,7 +139,8 @@ static bool fits(const struct cycle *c, const struct asker *who, uint32_t node)
 {
     const struct node *n = &c->nodes[node];
 
-    return sched__covers(&n->free, &who->shape->need) && sched__room_free(c, who, n) &&
+    return sched__covers(&n->free, &who->shape->need) &&
+           (n->gang != c->gang_stamp || c->s->nodes[node].several) && sched__room_free(c, who, n) &&
            (!who->shape->excluded_count || !excluded(who->shape, c->s->nodes[node].id));
 }
 
@@ -261,6 +262,7 @@ struct range {
 static bool place_in(struct cycle *c, const struct asker *who, struct range range,
                      uint32_t *ret_nodes)
 {
+    c->gang_stamp++;
     for (uint32_t rank = 0; rank < who->shape->node_count; rank++) {
         uint32_t best = SCHED_NONE;
         for (uint32_t k = range.from; k < range.to; k++) {
@@ -279,6 +281,7 @@ static bool place_in(struct cycle *c, const struct asker *who, struct range rang
             return false;
         }
         use(c, who, best, 1);
+        c->nodes[best].gang = c->gang_stamp;
         ret_nodes[rank] = best;
     }
     return true;
@@ -310,6 +313,7 @@ static bool place_one(struct cycle *c, struct asker *who, uint32_t *ret_node)
 {
     uint32_t best = SCHED_NONE;
 
+    c->gang_stamp++;
     for (uint32_t t = 0; t < c->s->target_count; t++) {
         if (c->class_from[t] == c->class_from[t + 1] || !sched__room_target(c, who, t))
             continue;
@@ -355,7 +359,7 @@ bool sched__room_enough(const struct cycle *c, const struct asker *who)
 
     for (uint32_t i = 0; ranks > RANKS_FEW && i < c->s->node_count && fit < ranks; i++)
         if (c->nodes[i].class_no != SCHED_NONE)
-            fit += sched__times(&c->nodes[i].free, &who->shape->need, ranks);
+            fit += sched__ranks(&c->s->nodes[i], &c->nodes[i].free, who->shape);
     return ranks <= RANKS_FEW || fit >= ranks;
 }
 

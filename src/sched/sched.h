@@ -113,6 +113,7 @@ struct sched_node {
     time_ms until;            /* TIME_NONE: not known */
     unsigned gpu_type;        /* < SCHED_GPU_TYPES_MAX */
     int64_t gpu_memory_bytes; /* of one; 0: not known */
+    bool several; /* ranks of one job may share it: it stands for more than one machine */
     struct sched_amounts total;
     struct sched_amounts free; /* total - what attempts hold - use by others; may be negative */
 };
@@ -160,7 +161,7 @@ struct sched_attempt {
     time_ms ends_by;        /* by its time limit; SCHED_UNLIMITED */
     time_ms evictable_from; /* its minimum run time has passed; SCHED_UNLIMITED: never */
     bool stopping;          /* it is being ended: its room comes */
-    const uint32_t *nodes;  /* shape's node_count of them; one may be there twice */
+    const uint32_t *nodes;  /* shape's node_count of them; twice only where `several` */
     uint32_t node_count;
 };
 

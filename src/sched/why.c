@@ -37,7 +37,7 @@ static void look_free(struct look *l, uint32_t node)
 {
     const struct sched_shape *shape = l->who->shape;
     const struct node *n = &l->c->nodes[node];
-    int64_t now = sched__times(&n->free, &shape->need, shape->node_count);
+    int64_t now = sched__ranks(&l->c->s->nodes[node], &n->free, shape);
 
     if (now == 0)
         return;
@@ -50,7 +50,7 @@ static void look_node(struct look *l, uint32_t node)
 {
     const struct sched_shape *shape = l->who->shape;
     const struct sched_node *n = &l->c->s->nodes[node];
-    int64_t ranks = sched__times(&n->total, &shape->need, shape->node_count);
+    int64_t ranks = sched__ranks(n, &n->total, shape);
 
     if ((shape->gpu_types && !(shape->gpu_types >> n->gpu_type & 1)) ||
         n->gpu_memory_bytes < shape->gpu_memory_bytes)

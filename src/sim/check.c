@@ -288,7 +288,7 @@ void sim__check_order(struct sim *sim, const struct sched_result *result)
 
 static int64_t ranks_on(const struct sched_node *node, const struct sched_shape *shape)
 {
-    int64_t ranks = INT64_MAX;
+    int64_t ranks = node->several ? INT64_MAX : 1;
 
     if (shape->gpu_types && !(shape->gpu_types >> node->gpu_type & 1))
         return 0;

@@ -319,6 +319,7 @@ static enum err_code read_agents(struct jobs_snapshot *s, struct store *store, i
             .id = a->id,
             .gpu_type = jobs__gpu_type(s, a->gpu_type),
             .gpu_memory_bytes = a->gpu_memory_bytes,
+            .several = a->several,
             .total = {{[RESOURCE_CPU] = a->cpus * 1000,
                        [RESOURCE_GPU] = a->gpus,
                        [RESOURCE_MEMORY] = a->memory_bytes,

@@ -222,5 +222,6 @@ int main(void)
         FACT(the_same_snapshot_gives_the_same_answer),
         FACT(nothing_at_all_is_a_snapshot_too),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("sched_order", tests, NULL, NULL);
 }

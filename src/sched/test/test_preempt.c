@@ -445,5 +445,6 @@ int main(void)
         FACT(one_who_borrows_the_most_gives_first),
         FACT(looks_are_bounded),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("sched_preempt", tests, NULL, NULL);
 }

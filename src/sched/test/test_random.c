@@ -58,6 +58,7 @@ static void random_hardware(struct world *w)
             &w->nodes[world_node(w, dice(w->s.target_count), dice(3) ? 8 : dice(3))];
         n->gpu_type = dice(2);
         n->gpu_memory_bytes = dice(3) * 40 * GIB;
+        n->several = dice(2);
         if (dice(5) == 0) {
             n->state = (enum sched_node_state)dice(5);
             n->until = dice(2) ? TIME_NONE : w->s.now + dice(2 * HOUR);
@@ -271,5 +272,6 @@ int main(int argc, char **argv)
         first_seed = strtoull(argv[1], NULL, 10);
         seed_count = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     }
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("sched_random", tests, NULL, NULL);
 }

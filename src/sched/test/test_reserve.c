@@ -282,5 +282,6 @@ int main(void)
         FACT(the_start_is_estimated_by_what_ends_before),
         FACT(the_start_is_estimated_by_the_next_month_and_the_next_target),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("sched_reserve", tests, NULL, NULL);
 }

@@ -85,13 +85,71 @@ static void two_gangs_never_hold_half_each(void **state)
     assert_int_equal(w.result.start_count, 1);
 }
 
+static void each_rank_has_a_node_of_its_own(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0), gang = world_shape(&w, 3, 1), job;
+
+    (void)state;
+    world_node(&w, 0, 8);
+    world_node(&w, 0, 8);
+    job = world_job(&w, p, gang);
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, job)->code, WAIT_TOO_FEW_NODES);
+    assert_int_equal(world_wait(&w, job)->asked, 3);
+    assert_int_equal(world_wait(&w, job)->available, 2);
+    world_node(&w, 0, 8);
+    world_attempt(&w, p, world_shape(&w, 1, 8), 2);
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, job)->code, WAIT_GANG);
+    assert_int_equal(world_wait(&w, job)->asked, 3);
+    assert_int_equal(world_wait(&w, job)->available, 2);
+    world_end(&w, 0);
+    world_cycle(&w);
+    assert_int_equal(world_start(&w, job)->nodes[0] + world_start(&w, job)->nodes[1] +
+                         world_start(&w, job)->nodes[2],
+                     0 + 1 + 2);
+}
+
+static void room_held_for_ranks_is_on_nodes_of_their_own(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0), gang = world_shape(&w, 2, 1), one = world_shape(&w, 1, 8);
+    uint32_t job;
+
+    (void)state;
+    world_node(&w, 0, 8);
+    world_node(&w, 0, 8);
+    w.attempts[world_attempt(&w, p, one, 0)].ends_by = w.s.now + HOUR;
+    job = world_job(&w, p, gang);
+    w.jobs[job].queued = 0;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 1);
+    assert_int_not_equal(w.result.reservations[0].nodes[0].v, w.result.reservations[0].nodes[1].v);
+    assert_int_equal(w.result.reservations[0].start, w.s.now + HOUR);
+}
+
+static void victims_make_room_for_each_rank_on_a_node_of_its_own(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0), gang = world_shape(&w, 2, 1), one = world_shape(&w, 1, 8);
+    uint32_t job;
+
+    (void)state;
+    world_node(&w, 0, 8);
+    world_node(&w, 0, 8);
+    world_attempt(&w, p, one, 0);
+    world_attempt(&w, p, one, 1);
+    job = world_job(&w, p, gang);
+    w.jobs[job].priority = 1;
+    world_cycle(&w);
+    assert_int_equal(w.result.evict_count, 2);
+}
+
 static void ranks_share_a_node_where_several_fit(void **state)
 {
     uint32_t p = world_share(&w, 0, 0), job = world_job(&w, p, world_shape(&w, 4, 4));
 
     (void)state;
     for (int i = 0; i < 4; i++)
-        world_node(&w, 0, 8);
+        w.nodes[world_node(&w, 0, 8)].several = true;
     world_cycle(&w);
     assert_int_equal(world_start(&w, job)->nodes[0], world_start(&w, job)->nodes[1]);
     assert_int_equal(world_start(&w, job)->nodes[2], world_start(&w, job)->nodes[3]);
@@ -287,6 +345,9 @@ static void a_gang_of_any_size_is_answered(void **state)
     world_node(&w, 0, 8);
     world_cycle(&w);
     assert_int_equal(world_wait(&w, job)->code, WAIT_TOO_FEW_NODES);
+    assert_int_equal(world_wait(&w, job)->available, 1);
+    w.nodes[0].several = true;
+    world_cycle(&w);
     assert_int_equal(world_wait(&w, job)->available, 8);
 }
 
@@ -325,6 +386,9 @@ int main(void)
         FACT(a_job_without_gpus_keeps_off_nodes_with_gpus),
         FACT(a_gang_starts_whole_or_not_at_all),
         FACT(two_gangs_never_hold_half_each),
+        FACT(each_rank_has_a_node_of_its_own),
+        FACT(room_held_for_ranks_is_on_nodes_of_their_own),
+        FACT(victims_make_room_for_each_rank_on_a_node_of_its_own),
         FACT(ranks_share_a_node_where_several_fit),
         FACT(a_gang_stays_on_one_target_and_one_type_of_gpu),
         FACT(free_in_sum_but_on_no_one_node_is_said_so),
@@ -337,5 +401,6 @@ int main(void)
         FACT(targets_are_told_apart_beyond_64),
         FACT(another_way_to_place_may_be_compared_with),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("sched_room", tests, NULL, NULL);
 }

@@ -301,5 +301,6 @@ int main(void)
         FACT(money_is_asked_for_by_the_price_of_the_target),
         FACT(a_job_without_a_limit_asks_for_the_rest_of_each_month),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("sched_share", tests, NULL, NULL);
 }

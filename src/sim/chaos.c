@@ -71,9 +71,11 @@ static void make_hardware(struct sim_world *world, struct sim_rand *rand)
         uint32_t count = (uint32_t)sim_rand_range(rand, 1, 4);
         uint32_t first = sim_world_nodes(world, target, count, PICK(rand, 0, 1, 2, 4, 8, 8));
         unsigned type = (unsigned)sim_rand_range(rand, 0, 2);
+        bool several = sim_rand_chance(rand, 250);
 
         for (uint32_t n = first; n < first + count; n++) {
             world->nodes[n].gpu_type = type;
+            world->nodes[n].several = several;
             world->nodes[n].gpu_memory_bytes = (int64_t)(type + 1) * 24 * SIM_GIB;
             world->nodes[n].total.v[RESOURCE_SLOT] = PICK(rand, 2, 8, 64);
             world->nodes[n].free = world->nodes[n].total;

@@ -303,7 +303,7 @@ static int64_t ranks_on(const struct sched_node *node, const struct sched_shape 
         if (shape->need.v[r] > 0)
             ranks = MIN(ranks, node->free.v[r] / shape->need.v[r]);
     }
-    return MAX(ranks, 0);
+    return node->several ? MAX(ranks, 0) : MIN(MAX(ranks, 0), 1);
 }
 
 static bool is_in(const uint32_t *list, uint32_t count, uint32_t item)

@@ -132,9 +132,10 @@ static enum err_code rows_check(const struct reading *r, struct err *err)
 
 /* ---- Our own columns */
 
-enum { N_GPUS, N_CPUS, N_MEMORY, N_NAME, N_TARGET, N_TYPE, N_GPU_MEMORY, N_COUNT };
-static const char *const node_columns[] = {
-    "gpus", "cpus", "memory_gib", "name", "target", "gpu_type", "gpu_memory_gib", "count", NULL};
+enum { N_GPUS, N_CPUS, N_MEMORY, N_NAME, N_TARGET, N_TYPE, N_GPU_MEMORY, N_COUNT, N_SEVERAL };
+static const char *const node_columns[] = {"gpus",    "cpus",     "memory_gib",     "name",
+                                           "target",  "gpu_type", "gpu_memory_gib", "count",
+                                           "several", NULL};
 enum { S_NAME, S_PARENT, S_WEIGHT, S_QUOTA, S_BORROW, S_LEND, S_JOBS };
 static const char *const share_columns[] = {"name",        "parent",    "weight",   "quota_gpus",
                                             "borrow_gpus", "lend_gpus", "jobs_max", NULL};
@@ -159,7 +160,7 @@ static const char *const task_columns[] = {"submit_s", "run_s", "gpus", "name", 
 static enum err_code node_row(struct reading *r, struct err *err)
 {
     struct csv *csv = &r->csv;
-    int64_t gpus, cpus, memory, gpu_memory, count;
+    int64_t gpus, cpus, memory, gpu_memory, count, several;
     struct str type;
     uint32_t target, first;
 
@@ -168,6 +169,7 @@ static enum err_code node_row(struct reading *r, struct err *err)
     TRY(csv_amount(csv, N_MEMORY, SIM_GIB, MAX(gpus, 1) * 64 * SIM_GIB, &memory, err));
     TRY(csv_amount(csv, N_GPU_MEMORY, SIM_GIB, 0, &gpu_memory, err));
     TRY(csv_i64(csv, N_COUNT, 1, 100000, 1, &count, err));
+    TRY(csv_i64(csv, N_SEVERAL, 0, 1, 0, &several, err));
     TRY(target_of(r, csv_text(csv, N_TARGET), &target, err));
     type = csv_text(csv, N_TYPE);
     first = sim_world_nodes(r->world, target, (uint32_t)count, gpus);
@@ -176,6 +178,7 @@ static enum err_code node_row(struct reading *r, struct err *err)
 
         node->gpu_type = type_of(r, type);
         node->gpu_memory_bytes = gpu_memory;
+        node->several = several;
         node->total.v[RESOURCE_CPU] = cpus * 1000;
         node->total.v[RESOURCE_MEMORY] = memory;
         node->total.v[RESOURCE_SLOT] = 10000;

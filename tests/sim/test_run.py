@@ -140,6 +140,14 @@ def test_fragmentation_descent_keeps_gpus_of_use_where_best_fit_does_not(tmp_pat
     assert best_fit > 900
 
 
+def test_ranks_share_a_node_only_where_it_stands_for_several(tmp_path: Path) -> None:
+    work = table(tmp_path / "tasks.csv", "gpus,nodes,submit_s,run_s", "2,3,0,10")
+    for several, waiting in (("0", 1), ("1", 0)):
+        machines = table(tmp_path / "nodes.csv", "gpus,several", f"8,{several}", "1,0")
+        policy = told("--nodes", machines, "--tasks", work, "--policies", "euvyra", "--check")
+        assert policy["policies"][0]["waiting"] == waiting, several
+
+
 def test_kueue_shapes_have_their_counts() -> None:
     answer = told("--generate", "kueue-baseline", "--scale", "4", "--policies", "euvyra", "--check")
     waits = answer["policies"][0]["waits"]

@@ -222,6 +222,8 @@ static void put_report(struct json_writer *w, const struct sim_world *world,
     put(w, "utilisation_arriving", r->utilisation_arriving);
     put(w, "jain", r->jain);
     put(w, "worst_share", r->worst);
+    json_put_key(w, "worst_project");
+    json_put_text(w, r->worst_share);
     put(w, "fragmentation", r->fragmentation);
     put(w, "unallocated", r->unallocated);
     put(w, "saturated_s", r->saturated_s);

@@ -223,7 +223,10 @@ int cmd_check(int argc, char **argv)
         return work(&asked);
     if (check_all(&asked, &failures, &err) != OK)
         return cmd_fail(&err);
-    (void)printf("%lld seeds, %lld failed\n", (long long)(asked.to - asked.from + 1),
-                 (long long)failures);
+    if (failures >= FAILURES_MAX)
+        (void)printf("stopped after %lld failures\n", (long long)failures);
+    else
+        (void)printf("%lld seeds, %lld failed\n", (long long)(asked.to - asked.from + 1),
+                     (long long)failures);
     return failures ? 1 : 0;
 }

@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,6 +143,106 @@ class Wide(Workload):
         done = self.cuts.index(at)
         found = {one["name"]: (one["count"], one["max"], one["min"]) for one in self.facts(server)}
         assert found == {f"m{n}": (done, float((done - 1) * n), 0.0) for n in range(self.names)}
+
+
+class JobLife(Workload):
+    """A job from its submission to its complete record, with an agent that outlives the server.
+    What is acknowledged: 1 submitted, 2 offered, 3 accepted, 4 running, 5 its text, 6 ended, 7 all."""
+
+    posts = 7
+    TEXT = b"epoch 1\n"
+    LEAST = ((), ("claimed", "running", "succeeded"), ("running", "succeeded"), ("succeeded",))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.job, self.agent, self.boot = make_id("j"), make_id("a"), make_id("b")[1:]
+        self.key = self.attempt_id = self.token = ""
+
+    def fill(self) -> None:
+        """Its run has no log."""
+
+    def check_file(self, server: Server) -> None:
+        """It has no file."""
+
+    def tell(self, server: Server, verb: str, body: Any = None) -> Any:
+        path = f"/api/v1/attempts/{self.attempt_id}/{verb}"
+        headers = {"Euvyra-Attempt-Token": self.token, "Content-Type": "application/json"}
+        raw = b"" if body is None else json.dumps(body).encode()
+        answer = server.send("POST", path, raw, headers, key=self.key)
+        assert answer.status == 200, answer.body
+        return answer.json
+
+    def poll(self, server: Server) -> None:
+        held = [{"attempt": self.attempt_id, "token": self.token}] if self.token else []
+        body = {
+            "boot": self.boot, "version": "test", "wait_ms": 500, "attempts": held,
+            "capacity": {"slots": 1, "cpus": 1, "memory_bytes": 1 << 30, "gpus": 0},
+        }  # fmt: skip
+        path = f"/api/v1/agents/{self.agent}/poll"
+        for offer in server.ok("POST", path, body, key=self.key)["offers"]:
+            self.attempt_id, self.token = offer["attempt"], offer["token"]
+
+    def say(self, server: Server) -> None:
+        path = f"/api/v1/attempts/{self.attempt_id}/console"
+        headers = {
+            "Euvyra-Attempt-Token": self.token, "Euvyra-Offset": "0",
+            "Content-Type": "application/octet-stream",
+        }  # fmt: skip
+        answer = server.send("PATCH", path, self.TEXT, headers, key=self.key)
+        repeated = answer.headers.get("euvyra-offset") == str(len(self.TEXT))
+        assert answer.status == 200 or repeated, answer.body
+
+    def step(self, server: Server, number: int) -> bool:
+        end = {"state": "ended", "exit_code": 0, "run_time_ms": 10}
+        if number == 2:
+            self.poll(server)
+            return self.token != ""
+        if number == 3:
+            self.tell(server, "accept")
+        if number == 4:
+            self.tell(server, "status", {"state": "running"})
+        if number == 5:
+            self.say(server)
+        if number == 6:
+            self.tell(server, "status", end)
+        if number == 7:
+            self.tell(server, "status", {**end, "final": True})
+        return True
+
+    def attempt(self, server: Server) -> None:
+        server.ok("PUT", "/api/v1/projects/demo", {})
+        server.ok("PUT", "/api/v1/targets/local", {})
+        server.ok("PUT", f"/api/v1/agents/{self.agent}", {"name": "rack", "target": "local"})
+        if not self.key:
+            body = {"kind": "agent", "name": "rack", "agent": self.agent}
+            self.key = server.ok("POST", "/api/v1/keys", body)["key"]
+        job = {"run": self.run, "name": "train", "spec": {"command": ["true"]}}
+        server.ok("PUT", f"/api/v1/projects/demo/jobs/{self.job}", job)
+        self.acknowledged = max(self.acknowledged, 1)
+        end = time.monotonic() + 60
+        while self.acknowledged < self.posts and time.monotonic() < end:
+            if self.step(server, self.acknowledged + 1):
+                self.acknowledged += 1
+        assert self.acknowledged == self.posts
+
+    def check(self, server: Server, posts: int) -> None:
+        answer = server.call("GET", f"/api/v1/jobs/{self.job}")
+        if answer.status == 404:
+            assert posts == 0
+            return
+        job = answer.json
+        if posts >= 3:
+            assert job["state"] in self.LEAST[1 if posts == 3 else 2 if posts < 6 else 3]
+        if posts >= 5:
+            text = server.send("GET", f"/api/v1/runs/{self.run}/console").body
+            assert text == self.TEXT
+        assert job["console_final"] or posts < 7
+        events = server.ok("GET", f"/api/v1/jobs/{self.job}/events")["items"]
+        kinds = [event["kind"] for event in events]
+        assert len(kinds) == len(set(kinds)), kinds  # nothing happened twice
+        assert [event["seq"] for event in events] == list(range(1, len(kinds) + 1))
+        states = [event["state"] for event in events]
+        assert job["state"] in states[-2:]  # it may have been offered meanwhile
 
 
 @pytest.fixture(scope="module")
@@ -272,6 +373,13 @@ def test_a_server_killed_among_the_facts_of_many_metrics_has_them_right(
 ) -> None:
     what = "killed at a flush, many metrics"
     rounds = try_places(what, empty, tmp_path, FEW, Wide, ops="sync")
+    assert all(one.gone for one in rounds if one.struck)
+
+
+def test_a_server_killed_anywhere_in_the_life_of_a_job_goes_on_with_it(
+    empty: Server, tmp_path: Path
+) -> None:
+    rounds = try_places("killed in the life of a job", empty, tmp_path, FEW, JobLife)
     assert all(one.gone for one in rounds if one.struck)
 
 

@@ -221,6 +221,14 @@ FROM attempt a JOIN job j ON j.id = a.job_id
 WHERE a.final = 0 AND a.ended_ms IS NULL AND a.charged_ms < :before_ms AND a.id > :after_id
 ORDER BY a.id LIMIT :limit;
 
+-- What the open attempts of a project may still be charged for.
+-- name: attempt_list_committed
+SELECT j.node_count, j.gpus, j.service, j.timeout_s, a.offered_ms, a.started_ms, a.charged_ms,
+    a.price_hour_micro, a.price_gpu_hour_micro
+FROM attempt a JOIN job j ON j.id = a.job_id
+WHERE a.final = 0 AND a.ended_ms IS NULL AND j.project_id = :project_id
+ORDER BY a.id LIMIT :limit;
+
 -- name: attempt_charged
 UPDATE attempt SET charged_ms = :charged_ms WHERE id = :id;
 

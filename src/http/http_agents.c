@@ -1,10 +1,13 @@
 /* Agents, and what agents say about attempts. */
+#include "base/log.h"
 #include "domain/artifacts/artifacts.h"
 #include "domain/jobs/jobs.h"
 #include "domain/targets/targets.h"
 #include "gen/http_routes.h"
 #include "http/http_render.h"
 #include "wire/agent_messages.h"
+
+#define CLOCK_MS_MAX 60000
 
 enum err_code http_agent_list(struct http_call *call, struct err *err)
 {
@@ -198,6 +201,17 @@ enum err_code http_attempt_accept(struct http_call *call, struct err *err)
     return OK;
 }
 
+/* Leases and run times do not go by the agent's clock; but its logs and metrics do. */
+static void warn_of_clock(const struct http_call *call, const struct wire_attempt *ref,
+                          const struct wire_status *status)
+{
+    int64_t ahead = status->at - call->cmd.now;
+
+    if (status->at != TIME_NONE && status->state != WIRE_ENDED &&
+        (ahead > CLOCK_MS_MAX || ahead < -CLOCK_MS_MAX))
+        log_warn("agent.clock", "attempt", ref->id.text, "ahead_s", LOG_I64(ahead / 1000));
+}
+
 enum err_code http_attempt_status(struct http_call *call, struct err *err)
 {
     struct wire_status status;
@@ -206,6 +220,7 @@ enum err_code http_attempt_status(struct http_call *call, struct err *err)
 
     TRY(take_ref(call, &ref, err));
     TRY(wire_status_decode(call->body, &status, err));
+    warn_of_clock(call, &ref, &status);
     TRY(jobs_attempt_status(&call->cmd, &ref, &status, &attempt, err));
     wire_accepted_encode(attempt.state, &call->json);
     return OK;

@@ -1,5 +1,6 @@
 /* Budgets of projects, and what was used of them. */
 #include "domain/budgets/budgets.h"
+#include "domain/jobs/jobs_charge.h"
 #include "gen/http_routes.h"
 #include "http/http_render.h"
 
@@ -31,12 +32,15 @@ static int64_t left_of(int64_t limit, int64_t used)
     return limit == BUDGET_UNLIMITED ? limit : MAX(limit - used, 0);
 }
 
-static void render_state(struct http_call *call, const struct budget_state *state)
+static enum err_code render_state(struct http_call *call, const struct budget_state *state,
+                                  struct err *err)
 {
     const struct budget *budget = &state->budget;
     const struct budget_period *now = &state->periods[0];
     struct json_writer *w = &call->json;
+    int64_t gpu_ms, micro;
 
+    TRY(jobs_committed(&call->cmd, budget->project, now->end, &gpu_ms, &micro, err));
     json_begin_object(w);
     render_limit(w, "gpu_hours",
                  budget->gpu_ms_max == BUDGET_UNLIMITED ? BUDGET_UNLIMITED
@@ -47,10 +51,15 @@ static void render_state(struct http_call *call, const struct budget_state *stat
     render_period(w, now);
     json_put_key(w, "next_period");
     render_period(w, &state->periods[1]);
+    json_put_key(w, "committed");
+    json_begin_object(w);
+    http_render_number(w, "gpu_ms", gpu_ms);
+    http_render_number(w, "cost_micro", micro);
+    json_end_object(w);
     json_put_key(w, "left");
     json_begin_object(w);
-    render_limit(w, "gpu_ms", left_of(budget->gpu_ms_max, now->gpu_ms_used));
-    render_limit(w, "cost_micro", left_of(budget->micro_max, now->micro_used));
+    render_limit(w, "gpu_ms", left_of(budget->gpu_ms_max, now->gpu_ms_used + gpu_ms));
+    render_limit(w, "cost_micro", left_of(budget->micro_max, now->micro_used + micro));
     json_end_object(w);
     json_put_key(w, "forecast");
     json_begin_object(w);
@@ -58,6 +67,7 @@ static void render_state(struct http_call *call, const struct budget_state *stat
     render_limit(w, "cost_micro", budget_forecast(now, now->micro_used, call->cmd.now));
     json_end_object(w);
     json_end_object(w);
+    return OK;
 }
 
 enum err_code http_budget_show(struct http_call *call, struct err *err)
@@ -65,8 +75,7 @@ enum err_code http_budget_show(struct http_call *call, struct err *err)
     struct budget_state state;
 
     TRY(ledger_left(&call->cmd, call->project.id, &state, err));
-    render_state(call, &state);
-    return OK;
+    return render_state(call, &state, err);
 }
 
 enum err_code http_budget_set(struct http_call *call, struct err *err)
@@ -84,8 +93,7 @@ enum err_code http_budget_set(struct http_call *call, struct err *err)
     if (hours != BUDGET_UNLIMITED)
         spec.gpu_ms_max = hours * HOUR_MS;
     TRY(budgets_set(&call->cmd, http_call_path(call, 0), &spec, &state, err));
-    render_state(call, &state);
-    return OK;
+    return render_state(call, &state, err);
 }
 
 enum err_code http_budget_period_list(struct http_call *call, struct err *err)

@@ -4,7 +4,8 @@
 #include "store/db.h"
 
 #define ATTEMPTS_OF_A_JOB_MAX 1000
-#define ATTEMPTS_OVERDUE_MAX  1000 /* at once; the rest a moment later */
+#define COMMITTED_MAX         100000 /* open attempts of a project */
+#define ATTEMPTS_OVERDUE_MAX  1000   /* at once; the rest a moment later */
 
 enum err_code store_attempt_insert(struct store *store, struct attempt *a, struct err *err)
 {
@@ -172,6 +173,45 @@ enum err_code store_attempt_to_charge(struct store *store, time_ms before, attem
             .heard = db__time(&r, 7),
         };
     *ret_charges = charges;
+    *ret_count = count;
+    return OK;
+}
+
+static struct attempt_commitment commitment_read(const struct db_result *r)
+{
+    time_ms offered = db__i64(r, 4), started = db__time(r, 5), charged = db__time(r, 6);
+    bool service = db__i64(r, 2) != 0;
+    struct attempt_commitment c = {
+        .node_count = db__i64(r, 0),
+        .gpus = db__i64(r, 1),
+        .from = charged == TIME_NONE ? offered : charged,
+        .price_hour_micro = db__i64(r, 7),
+        .price_gpu_hour_micro = db__i64(r, 8),
+    };
+
+    if (service || __builtin_mul_overflow(db__i64(r, 3), 1000, &c.to) ||
+        __builtin_add_overflow(c.to, started == TIME_NONE ? offered : started, &c.to))
+        c.to = INT64_MAX;
+    return c;
+}
+
+enum err_code store_attempt_committed(struct store *store, project_id project, struct arena *arena,
+                                      struct attempt_commitment **ret_list, size_t *ret_count,
+                                      struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    struct attempt_commitment *list = NULL;
+    size_t count = 0, room = 0;
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_ATTEMPT_LIST_COMMITTED,
+                  ARGS(ARG_I64("project_id", project.v), ARG_I64("limit", COMMITTED_MAX)), &r,
+                  err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        list = arena_more(arena, list, count, &room, sizeof *list);
+        list[count++] = commitment_read(&r);
+    }
+    *ret_list = list;
     *ret_count = count;
     return OK;
 }

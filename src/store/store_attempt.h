@@ -40,6 +40,17 @@ MUST_CHECK enum err_code store_attempt_to_charge(struct store *store, time_ms be
                                                  attempt_id after, int limit, struct arena *arena,
                                                  struct attempt_charge **ret_charges,
                                                  size_t *ret_count, struct err *err);
+/* What the open attempts of a project may still be charged for: from `from` on until `to` at the
+ * latest (INT64_MAX: no end of its own). */
+struct attempt_commitment {
+    int64_t node_count, gpus; /* gpus: on each node */
+    time_ms from, to;
+    int64_t price_hour_micro, price_gpu_hour_micro;
+};
+MUST_CHECK enum err_code store_attempt_committed(struct store *store, project_id project,
+                                                 struct arena *arena,
+                                                 struct attempt_commitment **ret_list,
+                                                 size_t *ret_count, struct err *err);
 MUST_CHECK enum err_code store_attempt_charged(struct store *store, attempt_id id, time_ms charged,
                                                struct err *err);
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -447,3 +448,71 @@ def test_an_owner_takes_back_what_was_lent(tmp_path: Path) -> None:
         shown = show(server, guest)
         assert (shown["state"], shown["attempts"][0]["state"]) == ("queued", "preempted")
         assert shown["attempts"][0]["ending"] == "reclaimed"
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_an_agent_whose_clock_is_off_changes_no_time_and_no_cost(
+    server: Server, hours: int
+) -> None:
+    agent = Agent(server)
+    agent.poll()
+    job = submit(server)
+    offer = agent.offer()
+    attempt, token = offer["attempt"], offer["token"]
+    agent.tell(attempt, token, "accept")
+    wrong = datetime.now(UTC) + timedelta(hours=hours)
+    agent.tell(attempt, token, "status", {"state": "running", "at": wrong.isoformat()})
+    end = {"state": "ended", "exit_code": 0, "run_time_ms": 5, "at": wrong.isoformat()}
+    agent.tell(attempt, token, "status", {**end, "final": True})
+    shown = show(server, job)
+    begin, started_at, ended_at = (
+        datetime.fromisoformat(shown[key]) for key in ("created_at", "started_at", "ended_at")
+    )
+    assert begin <= started_at <= ended_at <= datetime.now(UTC)
+    assert (shown["run_time_ms"], shown["cost_micro"]) == (5, 5)
+
+
+def test_a_cancel_that_races_the_end_leaves_one_end(server: Server) -> None:
+    agent = Agent(server)
+    agent.poll()
+    for _ in range(10):
+        job = submit(server, cpus=1)
+        attempt, token = started(server, agent, job)
+        end = {"state": "ended", "exit_code": 0, "final": True}
+        with ThreadPoolExecutor(2) as pool:
+            told = pool.submit(agent.tell, attempt, token, "status", end)
+            asked = pool.submit(server.call, "POST", f"/api/v1/jobs/{job}/cancel")
+            assert (told.result().status, asked.result().status) == (200, 200)
+        del agent.held[attempt]
+        first = show(server, job)
+        assert first["state"] in ("succeeded", "cancelled")
+        server.ok("POST", f"/api/v1/jobs/{job}/cancel")
+        agent.tell(attempt, token, "status", {"state": "ended", "exit_code": 1, "final": True})
+        assert show(server, job) == first
+        kinds = [e["kind"] for e in server.ok("GET", f"/api/v1/jobs/{job}/events")["items"]]
+        assert kinds.count("ended") == 1
+
+
+def test_what_a_job_used_is_charged_to_its_project(server: Server) -> None:
+    server.ok("PUT", "/api/v1/projects/demo/budget", {"cost_micro": 100_000_000})
+    agent = Agent(server)
+    agent.poll()
+    job = submit(server, timeout_s=60)
+    attempt, token = started(server, agent, job)
+    end = {"state": "ended", "exit_code": 0, "run_time_ms": 7000, "final": True}
+    agent.tell(attempt, token, "status", end)
+    budget = server.ok("GET", "/api/v1/projects/demo/budget")
+    assert show(server, job)["cost_micro"] == 7000  # 3.6 an hour
+    assert budget["period"]["cost_micro"] == 7000
+
+
+def test_a_job_that_the_budget_does_not_cover_waits_and_says_so(server: Server) -> None:
+    server.ok("PUT", "/api/v1/projects/demo/budget", {"cost_micro": 3_600_000})
+    agent = Agent(server)
+    agent.poll()
+    waits(server, submit(server, timeout_s=3601), "budget_money")
+    fits = submit(server, timeout_s=3600)
+    started(server, agent, fits)
+    budget = server.ok("GET", "/api/v1/projects/demo/budget")
+    assert 3_500_000 < budget["committed"]["cost_micro"] <= 3_600_000
+    assert budget["left"]["cost_micro"] == 3_600_000 - budget["committed"]["cost_micro"]

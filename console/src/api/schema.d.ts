@@ -2081,6 +2081,9 @@ export interface components {
             zone: string;
             period: components["schemas"]["BudgetPeriod"];
             next_period: components["schemas"]["BudgetPeriod"];
+            /** @description What running jobs may still use this month, up to their time limits */
+            committed: components["schemas"]["BudgetLeft"];
+            /** @description The limit less what was used and is committed */
             left: components["schemas"]["BudgetLeft"];
             /** @description At the end of the month if it goes on as until now; null in its first hour */
             forecast: components["schemas"]["BudgetLeft"];

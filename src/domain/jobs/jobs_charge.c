@@ -63,3 +63,32 @@ enum err_code jobs__charge_end(struct cmd *cmd, const struct job *job, struct at
     charge.to = a->charged;
     return ledger_charge(cmd, &charge, err);
 }
+
+static void add(int64_t *sum, int64_t a, int64_t b)
+{
+    int64_t product;
+
+    if (__builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(*sum, product, sum))
+        *sum = BUDGET_COUNT_MAX;
+    *sum = MIN(*sum, BUDGET_COUNT_MAX);
+}
+
+enum err_code jobs_committed(struct cmd *cmd, project_id project, time_ms until,
+                             int64_t *ret_gpu_ms, int64_t *ret_micro, struct err *err)
+{
+    struct attempt_commitment *list;
+    size_t count = 0;
+
+    *ret_gpu_ms = *ret_micro = 0;
+    TRY(store_attempt_committed(cmd->store, project, cmd->arena, &list, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        const struct attempt_commitment *c = &list[i];
+        time_ms to = MIN(c->to, until);
+        if (to <= c->from)
+            continue;
+        add(ret_gpu_ms, c->gpus * c->node_count, to - c->from);
+        add(ret_micro, ledger_micro(c->from, to, c->price_hour_micro), c->node_count);
+        add(ret_micro, ledger_micro(c->from, to, c->price_gpu_hour_micro), c->gpus * c->node_count);
+    }
+    return OK;
+}

@@ -428,6 +428,41 @@ def test_why_says_what_would_change_it_and_when_it_may_start(server: Server) -> 
     assert server.ok("GET", f"/api/v1/jobs/{first}/why") == {"state": "running", "waiting": None}
 
 
+def test_a_gang_starts_together_or_not_at_all(server: Server) -> None:
+    agents = [Agent(server, f"n{number}") for number in range(3)]
+    for agent in agents[:2]:
+        agent.poll()
+    job = submit(server, nodes=3)
+    waits(server, job, "too_few_nodes")
+    agents[2].poll()
+    offers = [agent.offer() for agent in agents]
+    assert sorted(offer["rank"] for offer in offers) == [0, 1, 2]
+    assert {offer["node_count"] for offer in offers} == {3}
+    states = [
+        agent.tell(offer["attempt"], offer["token"], "accept").json["state"]
+        for agent, offer in zip(agents, offers, strict=True)
+    ]
+    assert states == ["offered", "offered", "claimed"]
+    attempt = offers[0]["attempt"]
+    for agent, offer in zip(agents, offers, strict=True):
+        agent.held[attempt] = offer["token"]
+        agent.tell(attempt, offer["token"], "status", {"state": "running"})
+    assert show(server, job)["state"] == "running"
+    end = {"state": "ended", "exit_code": 3, "final": True}
+    agents[1].tell(attempt, offers[1]["token"], "status", end)
+    assert show(server, job)["state"] == "stopping"
+    for agent, offer in ((agents[0], offers[0]), (agents[2], offers[2])):
+        assert agent.poll()["stop"] == [attempt]
+        end = {"state": "ended", "signal": 15, "stopped": True, "final": True}
+        agent.tell(attempt, offer["token"], "status", end)
+    done = show(server, job)
+    assert (done["state"], done["ending"], done["exit_code"]) == ("failed", "exit_code", 3)
+    ends = [part["ending"] for part in done["attempts"][0]["placements"]]
+    rank = offers[1]["rank"]
+    assert ends[rank] == "exit_code"
+    assert ends[:rank] + ends[rank + 1 :] == ["other_rank", "other_rank"]
+
+
 def test_an_owner_takes_back_what_was_lent(tmp_path: Path) -> None:
     with Server(tmp_path / "data", "--min-run", "0") as server:
         for name, cpus in (("owner", 4), ("guest", 0)):

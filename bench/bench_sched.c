@@ -160,6 +160,7 @@ static void run(struct world *w, const struct sched_start *start, struct sched_n
                                .queue = j->queue,
                                .shape = j->shape,
                                .priority = j->priority,
+                               .queued = j->queued,
                                .since = w->s.now - 1 - w->s.attempt_count,
                                .ends_by = w->s.now + j->time_limit_ms,
                                .evictable_from = w->s.now - 1 + w->s.attempt_count % 3,

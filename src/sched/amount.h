@@ -89,6 +89,16 @@ static inline int64_t sched__times(const struct sched_amounts *room,
     return times;
 }
 
+/* A job's place in its queue, the smaller first: waiting makes up for priority, at the queue's
+ * rate. */
+static inline __int128 sched__place(const struct sched_snapshot *s, uint32_t queue,
+                                    int64_t priority, time_ms queued)
+{
+    int64_t aging = s->policy.parts & SCHED_AGING ? s->queues[queue].aging_ms : 0;
+
+    return (__int128)queued - (__int128)priority * (aging > 0 ? aging : INT64_MAX);
+}
+
 /* How many ranks of a job the node takes with so much room: one, unless they may share it. */
 static inline int64_t sched__ranks(const struct sched_node *node, const struct sched_amounts *room,
                                    const struct sched_shape *shape)

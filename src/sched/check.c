@@ -340,7 +340,9 @@ static void check_innocent(const struct ledger *l, const struct sched_attempt *a
 
     ENSURE(ending == ENDING_RECLAIMED || ending == ENDING_OUTRANKED);
     if (ending == ENDING_OUTRANKED)
-        ENSURE(a->queue == asker->queue && a->priority < asker->priority);
+        ENSURE(a->queue == asker->queue && a->priority < asker->priority &&
+               sched__place(l->s, asker->queue, asker->priority, asker->queued) <
+                   sched__place(l->s, a->queue, a->priority, a->queued));
     if (branch == SCHED_NONE) {
         ENSURE(ending == ENDING_OUTRANKED || a->share != asker->share);
         return;

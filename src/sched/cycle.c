@@ -10,6 +10,7 @@
 #define RESERVATION_MS_MAX (10 * 60000LL)
 #define EVICT_PAUSE_MS     (10 * 60000LL)
 #define PREEMPT_LOOKS_MAX  50000
+#define OUTRANK_LOOKS_MAX  100000 /* in a cycle: who may take over room that is held */
 
 struct sched_policy sched_policy_default(void)
 {
@@ -59,6 +60,7 @@ void sched__asker_init(struct cycle *c, uint32_t job, struct asker *ret_who)
                         .ends = sched__ends(c->s->now, j->time_limit_ms)};
 
     who.ask = sched__ask(who.shape);
+    who.place = sched__place(c->s, j->queue, j->priority, j->queued);
     who.access = sched__access_get(&c->access, who.leaf, j->queue);
     who.money = c->tree.branches[who.leaf].money;
     open_steps(c, &who);
@@ -95,15 +97,29 @@ static void start(struct cycle *c, struct asker *who, uint32_t step, uint32_t *n
     c->states[who->job] = JOB_STARTS;
 }
 
-/* Names the places that the job may take: jobs for which it is the same fare alike. */
-static struct memo_key places(const struct cycle *c, const struct asker *who, bool ends_first)
+/* Names the reservations that do not hold against the job; 0: all do. */
+static uint64_t rivals_number(struct cycle *c, const struct asker *who)
 {
-    uint64_t leaf = who->outranks_own ? who->leaf + 1ULL : 0;
+    bool apart = who->outranks_own || c->paused.count > 0, fresh;
+    struct memo_key key = {{(uint64_t)who->j->queue << 32 | (apart ? who->leaf + 1U : 0),
+                            (uint64_t)who->rivals.lower << 32 | who->rivals.later,
+                            (uint64_t)who->own_rivals.lower << 32 | who->own_rivals.later, 0}};
+    uint32_t *number;
 
+    if (!who->outranks)
+        return 0;
+    number = sched__memo_get(&c->rival_sets, key, &fresh);
+    if (fresh)
+        *number = (uint32_t)c->rival_sets.count;
+    return *number;
+}
+
+/* Names the places that the job may take: jobs for which it is the same fare alike. */
+static struct memo_key places(struct cycle *c, const struct asker *who)
+{
     return (struct memo_key){{(uint64_t)who->j->shape << 32 | who->access,
-                              (uint64_t)who->step_from << 32 | who->step_to,
-                              (who->outranks ? who->j->queue + 1ULL : 0) << 32 | who->outranks,
-                              c->epoch << 33 | leaf << 1 | ends_first}};
+                              (uint64_t)who->step_from << 32 | who->step_to, rivals_number(c, who),
+                              c->epoch << 1}};
 }
 
 /* What was found out for others that ask for the same; room that was lifted is one's own. */
@@ -113,12 +129,14 @@ static uint32_t reason_find(struct cycle *c, const struct asker *who)
     uint32_t *at, number = (uint32_t)c->reason_count;
 
     if (c->reservation_of[who->job] == SCHED_NONE) {
+        struct memo_key key = places(c, who), wide = key;
+        const uint32_t *wider;
+        wide.v[3] |= 1;
         /* Who may not use held room has no more places than who may. */
-        const uint32_t *wider =
-            who->ends_first ? NULL : sched__memo_find(&c->tried, places(c, who, true));
+        wider = who->ends_first ? NULL : sched__memo_find(&c->tried, wide);
         if (wider && c->reasons[*wider].known)
             return *wider;
-        at = sched__memo_get(&c->tried, places(c, who, who->ends_first), &fresh);
+        at = sched__memo_get(&c->tried, who->ends_first ? wide : key, &fresh);
         if (!fresh)
             return *at;
         *at = number;
@@ -266,6 +284,14 @@ static bool attempt(struct cycle *c, struct asker *who, struct reason *ret_reaso
     return starts;
 }
 
+/* What others keep may become free: unless they keep so much that it never does. */
+static bool waits_for_kept(const struct cycle *c, const struct asker *who,
+                           const struct reason *reason)
+{
+    return reason->wait.code == WAIT_LENT_BACK &&
+           sched__tree_admits_empty(&c->tree, who->leaf, &who->ask);
+}
+
 static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
 {
     struct asker who;
@@ -281,7 +307,7 @@ static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
     mine = c->reservation_of[job];
     if (mine != SCHED_NONE && !starts) {
         sched__reserve_put(c, mine);
-        if (mine == c->head && !ret_reason->hardware && ret_reason->wait.code != WAIT_LENT_BACK)
+        if (mine == c->head && !ret_reason->hardware && !waits_for_kept(c, &who, ret_reason))
             sched__reserve_drop(c, mine); /* it is not the hardware that it waits for */
         else
             ret_reason->wait.start_estimate = c->reservations[mine].start;
@@ -325,7 +351,7 @@ static void take_turn(struct cycle *c, uint32_t job)
         wait_put(c, job, &reason.wait);
         return;
     }
-    if (c->blocked[queue]) {
+    if (c->blocked[queue] && c->reservation_of[job] == SCHED_NONE) {
         reason.wait = sched__wait(WAIT_TURN);
         reason.wait.asked = c->ahead[queue];
     } else if (turn(c, job, &reason)) {
@@ -337,19 +363,48 @@ static void take_turn(struct cycle *c, uint32_t job)
     wait_put(c, job, &reason.wait);
 }
 
-/* Those for which room is held come first, if nobody of higher priority waits in their queue. Only
- * to start: nobody is ended for who may start yet in the same cycle. */
+/* Does a job that could start now, as far as limits go, wait that may take the room over? */
+static bool is_outranked(struct cycle *c, uint32_t reservation)
+{
+    uint32_t mine = c->reservations[reservation].job, branch;
+    const struct sched_job *j = &c->s->jobs[mine];
+    struct wait wait;
+
+    if (j->priority >= c->highest[j->queue])
+        return false;
+    for (uint32_t i = 0; i < c->s->job_count; i++) {
+        const struct sched_job *other = &c->s->jobs[i];
+        struct asker who;
+        if (other->queue != j->queue || other->priority <= j->priority ||
+            c->tree.branches[c->tree.leaf_of[other->share]].held)
+            continue;
+        if (--c->outrank_looks < 0)
+            return true; /* it has its turn in order then */
+        sched__asker_init(c, i, &who);
+        if (sched__reserve_outranked(c, &who, reservation) &&
+            sched__tree_admits(&c->tree, who.leaf, &who.ask, &wait, &branch))
+            return true;
+    }
+    return false;
+}
+
+/* Those for which room is held come first, if nobody waits who may take it over. Only to start:
+ * nobody is ended for who may start yet in the same cycle. */
 static void reserved_turns(struct cycle *c)
 {
     size_t given = c->reservation_count;
 
     c->early = true;
     for (uint32_t i = 0; i < given; i++) {
-        uint32_t job = c->reservations[i].job;
         struct reason reason;
-        if (c->reservations[i].live &&
-            c->s->jobs[job].priority >= c->highest[c->s->jobs[job].queue])
-            (void)turn(c, job, &reason); /* where it waits its turn in order says why */
+        bool outranked;
+        if (!c->reservations[i].live)
+            continue;
+        sched__reserve_lift(c, i); /* what is promised to it holds up nobody who takes it over */
+        outranked = is_outranked(c, i);
+        sched__reserve_put(c, i);
+        if (!outranked)
+            (void)turn(c, c->reservations[i].job, &reason); /* its turn in order says why */
     }
     c->early = false;
 }
@@ -443,10 +498,12 @@ void sched__cycle_run(const struct sched_snapshot *snapshot, struct arena *arena
     *c = (struct cycle){.s = snapshot,
                         .arena = arena,
                         .head = SCHED_NONE,
-                        .looks_left = snapshot->policy.preempt_looks_max};
+                        .looks_left = snapshot->policy.preempt_looks_max,
+                        .outrank_looks = OUTRANK_LOOKS_MAX};
     trees_init(c);
     sched__access_init(&c->access, snapshot, &c->tree, arena);
     sched__memo_init(&c->tried, arena);
+    sched__memo_init(&c->rival_sets, arena);
     sched__room_init(c);
     jobs_init(c);
     sched__preempt_init(c);

@@ -43,6 +43,7 @@ struct node_class {
 struct held {
     uint32_t job;
     bool victims, live, placed; /* placed: its nodes' holds are there */
+    bool fresh;                 /* others are ended for it in this cycle: nobody takes it over */
     bool owned;                 /* its job stays within its project's quota */
     bool promised;              /* the trees count it as if it held what it asks for */
     time_ms since, start;
@@ -56,14 +57,18 @@ struct asker {
     const struct sched_job *j;
     const struct sched_shape *shape;
     struct sched_amounts ask; /* of all ranks */
+    __int128 place;           /* in its queue */
     time_ms ends;             /* SCHED_UNLIMITED */
     uint32_t step_from, step_to;
-    time_ms next_step;   /* when the next one opens; TIME_NONE: none does */
-    bool money;          /* budgets of money are above it */
-    bool money_bound;    /* ... and one of them kept it from a target: see money_wait */
-    uint32_t outranks;   /* reservations that do not hold against it */
-    bool outranks_own;   /* among them some that hold against other projects */
-    uint32_t ends_first; /* reservations that start after its end */
+    time_ms next_step; /* when the next one opens; TIME_NONE: none does */
+    bool money;        /* budgets of money are above it */
+    bool money_bound;  /* ... and one of them kept it from a target: see money_wait */
+    bool outranks;     /* there may be reservations that do not hold against it */
+    bool outranks_own; /* ... that hold against other projects */
+    struct rivals {
+        uint32_t lower, later; /* of its queue: of lower priority; that come after it in order */
+    } rivals, own_rivals;      /* together they name those reservations */
+    uint32_t ends_first;       /* reservations that start after its end */
 };
 
 /* Why nothing was found for a shape at certain places: for all others that ask for the same. */
@@ -96,9 +101,13 @@ struct cycle {
     uint32_t *reservation_of; /* by job; SCHED_NONE */
     uint32_t head;            /* the reservation of the first in line; SCHED_NONE */
     struct held_queue {
-        int64_t *priorities; /* rising: of the jobs for which room is held; here: not owned */
-        size_t count, room;
-    } * held_queues;
+        struct held_place {
+            __int128 place;          /* see sched__place */
+            int64_t priority, least; /* least: of this one and those behind it */
+        } * places;                  /* rising */
+        int64_t *priorities;         /* rising */
+        size_t count, room, priority_room;
+    } * held_queues;          /* by queue: of the jobs for which room is held; here: not owned */
     uint32_t *owned_of;       /* by leaf: reservations that are owned */
     struct memo owned_places; /* by leaf, queue: place in owned_queues */
     struct held_queue *owned_queues;
@@ -106,7 +115,8 @@ struct cycle {
     struct hold *holds;
     size_t hold_count, hold_room;
 
-    struct memo tried; /* places tried: number of the reason */
+    struct memo rival_sets; /* reservations that do not hold against a job: their number */
+    struct memo tried;      /* places tried: number of the reason */
     struct reason *reasons;
     size_t reason_count, reason_room;
     uint64_t epoch; /* rises when room grows again: what was tried before says nothing then */
@@ -116,7 +126,13 @@ struct cycle {
     uint32_t *attempts_by_leaf; /* by the leaf's `enter`; from the first search on */
     uint32_t *leaf_attempts;    /* where they begin: by `enter`, one more than branches */
     uint32_t *attempts_by_queue, *queue_attempts; /* cheapest to end first */
-    struct memo paused;                           /* shares: the first ends nothing of the second */
+    struct memo paused;   /* shares: the second ended one of the first lately */
+    struct memo ended_by; /* by share that lost one: place of the last such in enders */
+    struct ender {
+        share_id winner;
+        uint32_t next;
+    } * enders;
+    size_t ender_count, ender_room;
     int64_t *lowest;            /* by queue: priority of what may be ended; INT64_MAX: nothing */
     struct search *search;      /* kept between searches */
     uint32_t *seen, seen_stamp; /* by attempt */
@@ -124,6 +140,7 @@ struct cycle {
     uint32_t *nodes_scratch, scratch_room;
     struct wait money_wait; /* of the last that a budget kept from a target */
 
+    int64_t outrank_looks;
     bool early;        /* before the order: only those for which room is held */
     int64_t *highest;  /* by queue: priority of what waits */
     bool *blocked;     /* by queue: strict order, and one does not fit */
@@ -180,8 +197,9 @@ void sched__reserve_head(struct cycle *c, struct asker *who);
 /* Fills in what the reservations mean for the job. */
 void sched__reserve_view(struct cycle *c, struct asker *who);
 /* Held room counts as if the job ran there: it does not hold against who could end it for its
- * priority, which is who is of higher priority in the same queue, unless the room lies within the
- * quota of another project. */
+ * priority, which is who is of higher priority in the same queue and goes before it there, unless
+ * the room lies within the quota of another project, or that project ended one of the asker's
+ * lately. What others are ended for in this cycle nobody takes over in it. */
 bool sched__reserve_outranked(const struct cycle *c, const struct asker *who, uint32_t reservation);
 void sched__reserve_result(struct cycle *c);
 
@@ -190,6 +208,8 @@ void sched__preempt_init(struct cycle *c);
 /* Ends attempts so that the job may start once they are gone. `branch`: at whose limit it ended,
  * SCHED_NONE if at the hardware; `reason`: number of what it tried there. */
 bool sched__preempt(struct cycle *c, struct asker *who, uint32_t branch, uint32_t reason);
+/* Did a project end one of the asker's lately, so that the asker ends nothing of it? */
+bool sched__preempt_paused(const struct cycle *c, const struct asker *who, uint32_t share);
 
 /* why.c */
 void sched__why(struct cycle *c, struct asker *who, struct reason *ret_reason);

@@ -14,7 +14,7 @@ static uint64_t mix(const struct memo_key *key)
     return h;
 }
 
-static uint32_t *slot_find(struct memo *memo, const struct memo_key *key)
+static uint32_t *slot_find(const struct memo *memo, const struct memo_key *key)
 {
     uint32_t mask = memo->slot_count - 1;
 
@@ -55,7 +55,7 @@ uint32_t *sched__memo_get(struct memo *memo, struct memo_key key, bool *ret_new)
     return &memo->entries[memo->count - 1].value;
 }
 
-const uint32_t *sched__memo_find(struct memo *memo, struct memo_key key)
+const uint32_t *sched__memo_find(const struct memo *memo, struct memo_key key)
 {
     uint32_t slot = *slot_find(memo, &key);
 

@@ -24,4 +24,4 @@ void sched__memo_init(struct memo *memo, struct arena *arena);
  * there. */
 uint32_t *sched__memo_get(struct memo *memo, struct memo_key key, bool *ret_new);
 /* NULL when it is not there. */
-const uint32_t *sched__memo_find(struct memo *memo, struct memo_key key);
+const uint32_t *sched__memo_find(const struct memo *memo, struct memo_key key);

@@ -4,13 +4,6 @@
 
 #include <stdlib.h>
 
-static __int128 job_key(const struct sched_snapshot *s, const struct sched_job *j)
-{
-    int64_t aging = s->policy.parts & SCHED_AGING ? s->queues[j->queue].aging_ms : 0;
-
-    return (__int128)j->queued - (__int128)j->priority * (aging > 0 ? aging : INT64_MAX);
-}
-
 static int entry_compare(const struct order_entry *a, const struct order_entry *b)
 {
     if (a->key != b->key)
@@ -274,9 +267,14 @@ static void group_entries(struct order *o, struct arena *arena)
         jobs[by_leaf[o->flat ? 0 : o->tree->leaf_of[o->s->jobs[i].share]]++] = i;
     for (uint32_t i = 0; i < o->count; i++) {
         const struct sched_job *j = &o->s->jobs[jobs[i]];
-        o->entries[by_group[o->group_of[j->queue]]++] = (struct order_entry){
-            job_key(o->s, j), j->queued, j->id.v, jobs[i], o->flat ? 0 : o->tree->leaf_of[j->share],
-            j->shape,         j->queue};
+        o->entries[by_group[o->group_of[j->queue]]++] =
+            (struct order_entry){sched__place(o->s, j->queue, j->priority, j->queued),
+                                 j->queued,
+                                 j->id.v,
+                                 jobs[i],
+                                 o->flat ? 0 : o->tree->leaf_of[j->share],
+                                 j->shape,
+                                 j->queue};
     }
 }
 

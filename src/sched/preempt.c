@@ -42,6 +42,8 @@ struct search {
     size_t victim_count, victim_room;
     size_t *taken, taken_count; /* places in victims */
     int64_t looks_until;        /* it gives up when so many are left to the cycle */
+    struct memo spared;         /* shares of which nothing is ended: see find_spared */
+    share_id *queue;
 };
 
 /* -- what is allowed -------------------------------------------------------------------------- */
@@ -89,32 +91,73 @@ static bool may_outrank(const struct search *s, uint32_t attempt, uint32_t branc
     return true;
 }
 
-static struct memo_key pair_key(const struct cycle *c, uint32_t winner, uint32_t loser)
-{
-    return (struct memo_key){
-        {(uint64_t)c->s->shares[winner].id.v, (uint64_t)c->s->shares[loser].id.v, 0, 0}};
-}
+/* -- who has ended whose attempts lately ------------------------------------------------------- */
 
-static void pause_put(struct cycle *c, share_id first, share_id second)
+/* Once known, an edge stays for the cycle. */
+static void ended_put(struct cycle *c, share_id winner, share_id loser)
 {
+    struct memo_key key = {{(uint64_t)loser.v, (uint64_t)winner.v, 0, 0}};
+    uint32_t *last;
     bool fresh;
 
-    if (first.v != second.v)
-        *sched__memo_get(&c->paused,
-                         (struct memo_key){{(uint64_t)first.v, (uint64_t)second.v, 0, 0}}, &fresh) =
-            1;
+    if (winner.v == loser.v)
+        return;
+    (void)sched__memo_get(&c->paused, key, &fresh);
+    if (!fresh)
+        return;
+    last = sched__memo_get(&c->ended_by, (struct memo_key){{(uint64_t)loser.v, 0, 0, 0}}, &fresh);
+    c->enders = arena_more(c->arena, c->enders, c->ender_count, &c->ender_room, sizeof *c->enders);
+    c->enders[c->ender_count] = (struct ender){winner, fresh ? SCHED_NONE : *last};
+    *last = (uint32_t)c->ender_count++;
+}
+
+bool sched__preempt_paused(const struct cycle *c, const struct asker *who, uint32_t share)
+{
+    struct memo_key key = {
+        {(uint64_t)c->s->shares[who->j->share].id.v, (uint64_t)c->s->shares[share].id.v, 0, 0}};
+
+    return c->paused.count > 0 && sched__memo_find(&c->paused, key);
+}
+
+/* Those that ended one of the asker's, and those that ended one of theirs, and so on: it ends
+ * nothing of them, so that no circle of projects takes turns. */
+static void find_spared(struct search *s)
+{
+    struct cycle *c = s->c;
+    uint32_t found = 0;
+    share_id mine = c->s->shares[s->who->j->share].id;
+
+    sched__memo_init(&s->spared, c->arena);
+    if (c->ender_count == 0)
+        return;
+    s->queue = arena_array(c->arena, c->ender_count + 1, sizeof *s->queue);
+    s->queue[found++] = mine;
+    for (uint32_t i = 0; i < found; i++) {
+        const uint32_t *last =
+            sched__memo_find(&c->ended_by, (struct memo_key){{(uint64_t)s->queue[i].v, 0, 0, 0}});
+        for (uint32_t e = last ? *last : SCHED_NONE; e != SCHED_NONE; e = c->enders[e].next) {
+            share_id winner = c->enders[e].winner;
+            bool fresh;
+            (void)sched__memo_get(&s->spared, (struct memo_key){{(uint64_t)winner.v, 0, 0, 0}},
+                                  &fresh);
+            if (fresh && winner.v != mine.v)
+                s->queue[found++] = winner;
+        }
+    }
 }
 
 /* May it be ended now, by anybody of the asker's share? */
-static bool evictable(struct cycle *c, const struct asker *who, uint32_t attempt)
+static bool evictable(const struct search *s, uint32_t attempt)
 {
+    const struct cycle *c = s->c;
     const struct sched_attempt *a = &c->s->attempts[attempt];
+    struct memo_key key = {{(uint64_t)c->s->shares[a->share].id.v, 0, 0, 0}};
 
     if (c->leaving[attempt] || a->evictable_from == SCHED_UNLIMITED ||
         a->evictable_from > c->s->now)
         return false;
-    return c->paused.count == 0 ||
-           !sched__memo_find(&c->paused, pair_key(c, who->j->share, a->share));
+    return a->share == s->who->j->share || s->spared.count == 0 ||
+           !sched__memo_find(&s->spared, key);
 }
 
 /* -- candidates ------------------------------------------------------------------------------- */
@@ -151,7 +194,7 @@ static void find_victims(struct search *s, uint32_t branch)
          i++) {
         uint32_t a = c->attempts_by_leaf[i];
         c->looks_left--;
-        if (evictable(c, s->who, a) && may_reclaim(s, a, branch))
+        if (evictable(s, a) && may_reclaim(s, a, branch))
             add_victim(s, a, branch, ENDING_RECLAIMED);
     }
 }
@@ -216,7 +259,8 @@ static void look_outranked(struct search *s, uint32_t attempt)
 
     c->looks_left--;
     if (a->queue != s->who->j->queue || a->priority >= s->who->j->priority ||
-        !evictable(c, s->who, attempt))
+        s->who->place >= sched__place(c->s, a->queue, a->priority, a->queued) ||
+        !evictable(s, attempt))
         return;
     branch = meeting_child(&c->tree, s->who->leaf, c->tree.leaf_of[a->share]);
     if (may_outrank(s, attempt, branch))
@@ -464,6 +508,16 @@ static uint32_t *choose_nodes(struct search *s)
     return nodes;
 }
 
+/* Is room held on the nodes that goes to the asker now? */
+static bool takes_over(const struct search *s, const uint32_t *nodes)
+{
+    for (uint32_t i = 0; i < s->who->shape->node_count; i++)
+        for (uint32_t h = s->c->nodes[nodes[i]].holds; h != SCHED_NONE; h = s->c->holds[h].next)
+            if (sched__reserve_outranked(s->c, s->who, s->c->holds[h].reservation))
+                return true;
+    return false;
+}
+
 /* Those of lower priority for which room was held on the nodes: it goes to the asker now. */
 static void take_over(struct search *s, const uint32_t *nodes)
 {
@@ -488,7 +542,7 @@ static void end_victims(struct search *s)
             sched__take(&c->nodes[a->nodes[k]].coming, &c->s->shapes[a->shape].need, -1);
             sched__room_respare(c, a->nodes[k]);
         }
-        pause_put(c, c->s->shares[a->share].id, c->s->shares[s->who->j->share].id);
+        ended_put(c, c->s->shares[s->who->j->share].id, c->s->shares[a->share].id);
         c->result.evicts[c->result.evict_count++] =
             (struct sched_evict){v->attempt, s->who->job, v->ending};
     }
@@ -575,6 +629,7 @@ static struct search *search_begin(struct cycle *c, struct asker *who, uint32_t 
     s->victim_count = s->taken_count = s->borrower_count = 0;
     s->looks_until = c->looks_left - (c->looks_left + SEARCHES - 1) / SEARCHES;
     c->seen_stamp++;
+    find_spared(s);
     return s;
 }
 
@@ -615,11 +670,11 @@ bool sched__preempt(struct cycle *c, struct asker *who, uint32_t branch, uint32_
         spare_victims(s);
     else
         put_back(s);
-    if (!found || (s->taken_count == 0 && !who->outranks)) {
+    nodes = found && (s->taken_count > 0 || who->outranks) ? choose_nodes(s) : NULL;
+    if (!nodes || (s->taken_count == 0 && !takes_over(s, nodes))) {
         (void)sched__memo_get(&c->searched, key, &fresh); /* or what it needs is on its way */
         return false;
     }
-    nodes = choose_nodes(s);
     take_over(s, nodes);
     end_victims(s);
     sched__reserve_victims(c, who->job, nodes);
@@ -632,13 +687,14 @@ void sched__preempt_init(struct cycle *c)
 
     sched__memo_init(&c->searched, c->arena);
     sched__memo_init(&c->paused, c->arena);
+    sched__memo_init(&c->ended_by, c->arena);
     c->seen = arena_array(c->arena, s->attempt_count, sizeof *c->seen);
     c->lowest = arena_array(c->arena, s->queue_count, sizeof *c->lowest);
     for (uint32_t i = 0; i < s->queue_count; i++)
         c->lowest[i] = INT64_MAX;
     for (uint32_t i = 0; i < s->eviction_count; i++)
         if (sched__sub(s->now, s->evictions[i].at) < s->policy.evict_pause_ms)
-            pause_put(c, s->evictions[i].loser, s->evictions[i].winner);
+            ended_put(c, s->evictions[i].winner, s->evictions[i].loser);
     for (uint32_t i = 0; i < s->attempt_count; i++) {
         const struct sched_attempt *a = &s->attempts[i];
         if (!a->stopping && a->evictable_from != SCHED_UNLIMITED && a->evictable_from <= s->now)

@@ -5,10 +5,10 @@
 
 #include <stdlib.h>
 
-/* -- priorities of those that room is held for ------------------------------------------------- */
+/* -- places of those that room is held for ----------------------------------------------------- */
 
 /* How many of the queue are of lower priority. */
-static size_t lower(const struct held_queue *q, int64_t priority)
+static uint32_t lower(const struct held_queue *q, int64_t priority)
 {
     size_t from = 0, to = q->count;
 
@@ -19,11 +19,26 @@ static size_t lower(const struct held_queue *q, int64_t priority)
         else
             to = mid;
     }
+    return (uint32_t)from;
+}
+
+/* Where those begin that come at `place` or after it. */
+static size_t place_from(const struct held_queue *q, __int128 place)
+{
+    size_t from = 0, to = q->count;
+
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        if (q->places[mid].place < place)
+            from = mid + 1;
+        else
+            to = mid;
+    }
     return from;
 }
 
-/* Where the priority of a reservation is kept: with those of its queue, or, if the room is owned,
- * with those of its queue and project. */
+/* Where the place of a reservation is kept: with those of its queue, or, if the room is owned, with
+ * those of its queue and project. */
 static struct held_queue *queue_of(struct cycle *c, const struct held *r)
 {
     const struct sched_job *j = &c->s->jobs[r->job];
@@ -43,33 +58,59 @@ static struct held_queue *queue_of(struct cycle *c, const struct held *r)
     return &c->owned_queues[*place];
 }
 
-static void priority_put(struct cycle *c, struct held *r)
+/* `least` anew for those up to `last`. */
+static void find_least(struct held_queue *q, size_t last)
+{
+    for (size_t i = last + 1; i-- > 0;)
+        q->places[i].least = i + 1 < q->count ? MIN(q->places[i].priority, q->places[i + 1].least)
+                                              : q->places[i].priority;
+}
+
+static void place_put(struct cycle *c, struct held *r)
 {
     const struct sched_job *j = &c->s->jobs[r->job];
     struct sched_amounts ask = sched__ask(&c->s->shapes[j->shape]);
+    __int128 place = sched__place(c->s, j->queue, j->priority, j->queued);
     uint32_t leaf = c->tree.leaf_of[j->share];
     struct held_queue *q;
     size_t at;
 
+    if (r->fresh)
+        return;
     r->owned = sched__tree_within(&c->after, leaf, &ask);
     c->owned_of[leaf] += r->owned;
     q = queue_of(c, r);
+    q->priorities =
+        arena_more(c->arena, q->priorities, q->count, &q->priority_room, sizeof *q->priorities);
     at = lower(q, j->priority);
-    q->priorities = arena_more(c->arena, q->priorities, q->count, &q->room, sizeof *q->priorities);
     memmove(&q->priorities[at + 1], &q->priorities[at], (q->count - at) * sizeof *q->priorities);
     q->priorities[at] = j->priority;
+    q->places = arena_more(c->arena, q->places, q->count, &q->room, sizeof *q->places);
+    at = place_from(q, place);
+    memmove(&q->places[at + 1], &q->places[at], (q->count - at) * sizeof *q->places);
+    q->places[at] = (struct held_place){place, j->priority, 0};
     q->count++;
+    find_least(q, at);
 }
 
-static void priority_remove(struct cycle *c, const struct held *r)
+static void place_remove(struct cycle *c, const struct held *r)
 {
     const struct sched_job *j = &c->s->jobs[r->job];
     struct held_queue *q = queue_of(c, r);
     size_t at = lower(q, j->priority);
 
+    if (r->fresh)
+        return;
     c->owned_of[c->tree.leaf_of[j->share]] -= r->owned;
+    memmove(&q->priorities[at], &q->priorities[at + 1],
+            (q->count - at - 1) * sizeof *q->priorities);
+    at = place_from(q, sched__place(c->s, j->queue, j->priority, j->queued));
+    while (q->places[at].priority != j->priority)
+        at++; /* of several at one place */
+    memmove(&q->places[at], &q->places[at + 1], (q->count - at - 1) * sizeof *q->places);
     q->count--;
-    memmove(&q->priorities[at], &q->priorities[at + 1], (q->count - at) * sizeof *q->priorities);
+    if (at > 0)
+        find_least(q, at - 1);
 }
 
 /* -- quota ------------------------------------------------------------------------------------- */
@@ -121,7 +162,7 @@ void sched__reserve_lift(struct cycle *c, uint32_t reservation)
         return;
     r->placed = false;
     promise(c, r, false);
-    priority_remove(c, r);
+    place_remove(c, r);
     for (uint32_t i = 0; i < r->node_count; i++) {
         uint32_t *at = &c->nodes[r->nodes[i]].holds;
         while (*at != SCHED_NONE && c->holds[*at].reservation != reservation)
@@ -140,7 +181,7 @@ void sched__reserve_put(struct cycle *c, uint32_t reservation)
     if (r->placed || !r->live || r->node_count == 0)
         return;
     r->placed = true;
-    priority_put(c, r);
+    place_put(c, r);
     promise(c, r, true);
     for (uint32_t i = 0; i < r->node_count; i++) {
         struct node *n = &c->nodes[r->nodes[i]];
@@ -186,6 +227,7 @@ void sched__reserve_victims(struct cycle *c, uint32_t job, uint32_t *nodes)
 {
     struct held held = {.job = job,
                         .victims = true,
+                        .fresh = true,
                         .live = true,
                         .since = c->s->now,
                         .start = TIME_NONE,
@@ -202,8 +244,21 @@ bool sched__reserve_outranked(const struct cycle *c, const struct asker *who, ui
     const struct held *r = &c->reservations[reservation];
     const struct sched_job *j = &c->s->jobs[r->job];
 
-    return j->queue == who->j->queue && j->priority < who->j->priority &&
-           (!r->owned || c->tree.leaf_of[j->share] == who->leaf);
+    return j->queue == who->j->queue && j->priority < who->j->priority && !r->fresh &&
+           who->place < sched__place(c->s, j->queue, j->priority, j->queued) &&
+           (!r->owned || c->tree.leaf_of[j->share] == who->leaf) &&
+           !sched__preempt_paused(c, who, j->share);
+}
+
+static bool rivals_of(const struct held_queue *q, const struct asker *who,
+                      struct rivals *ret_rivals)
+{
+    size_t from = place_from(q, who->place + 1);
+
+    if (from == q->count || q->places[from].least >= who->j->priority)
+        return false;
+    *ret_rivals = (struct rivals){lower(q, who->j->priority), (uint32_t)(q->count - from)};
+    return true;
 }
 
 void sched__reserve_view(struct cycle *c, struct asker *who)
@@ -212,14 +267,14 @@ void sched__reserve_view(struct cycle *c, struct asker *who)
     if (c->head != SCHED_NONE && who->ends != SCHED_UNLIMITED &&
         c->reservations[c->head].start != TIME_NONE)
         who->ends_first = who->ends <= c->reservations[c->head].start;
-    who->outranks = (uint32_t)lower(&c->held_queues[who->j->queue], who->j->priority);
+    who->rivals = who->own_rivals = (struct rivals){0};
+    who->outranks = rivals_of(&c->held_queues[who->j->queue], who, &who->rivals);
     who->outranks_own = false;
     if (c->owned_of[who->leaf] > 0) {
         struct memo_key key = {{who->leaf, who->j->queue, 0, 0}};
         const uint32_t *place = sched__memo_find(&c->owned_places, key);
-        size_t own = place ? lower(&c->owned_queues[*place], who->j->priority) : 0;
-        who->outranks += (uint32_t)own;
-        who->outranks_own = own > 0;
+        who->outranks_own = place && rivals_of(&c->owned_queues[*place], who, &who->own_rivals);
+        who->outranks |= who->outranks_own;
     }
 }
 
@@ -468,6 +523,18 @@ static uint32_t named_find(const struct named *names, uint32_t count, int64_t id
     return from < count && names[from].id == id ? names[from].at : SCHED_NONE;
 }
 
+/* Is the node there? Or silent, while one that was ended for the job has not left it yet: it may
+ * come back, and what the others left is not given away before. */
+static bool may_come_back(const struct cycle *c, const struct sched_reservation *given, uint32_t at)
+{
+    const struct node *n = &c->nodes[at];
+
+    for (uint32_t i = n->attempts; given->victims && i < n->attempt_end; i++)
+        if (c->leaving[c->attempts_by_node[i]] && c->s->nodes[at].state == SCHED_NODE_OFFLINE)
+            return true;
+    return n->class_no != SCHED_NONE;
+}
+
 /* False: a node of it is gone, or none for the job any more. */
 static bool load_nodes(struct cycle *c, const struct sched_reservation *given,
                        const struct named *names, struct held *held)
@@ -482,8 +549,8 @@ static bool load_nodes(struct cycle *c, const struct sched_reservation *given,
     c->gang_stamp++;
     for (uint32_t i = 0; i < given->node_count; i++) {
         uint32_t at = named_find(names, c->s->node_count, given->nodes[i].v);
-        if (at == SCHED_NONE || c->nodes[at].class_no == SCHED_NONE ||
-            !sched__room_suits(c, &who, at) || !sched__room_step(&who, c->s->nodes[at].target) ||
+        if (at == SCHED_NONE || !may_come_back(c, given, at) || !sched__room_suits(c, &who, at) ||
+            !sched__room_step(&who, c->s->nodes[at].target) ||
             !sched__access_has(&c->access, who.access, c->s->nodes[at].target) ||
             (c->nodes[at].gang == c->gang_stamp && !c->s->nodes[at].several))
             return false;

@@ -157,6 +157,7 @@ struct sched_attempt {
     job_id job;
     uint32_t share, queue, shape;
     int64_t priority;
+    time_ms queued; /* its job's age */
     time_ms since;
     time_ms ends_by;        /* by its time limit; SCHED_UNLIMITED */
     time_ms evictable_from; /* its minimum run time has passed; SCHED_UNLIMITED: never */

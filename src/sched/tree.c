@@ -149,6 +149,28 @@ bool sched__tree_admits(const struct tree *tree, uint32_t leaf, const struct sch
     return true;
 }
 
+bool sched__tree_admits_empty(const struct tree *tree, uint32_t leaf,
+                              const struct sched_amounts *ask)
+{
+    const struct branch *child = NULL;
+
+    for (uint32_t at = leaf; at != SCHED_NONE; at = tree->branches[at].parent) {
+        const struct branch *b = &tree->branches[at];
+        for (int r = 0; r < SHARED_RESOURCES; r++) {
+            int64_t others = child ? sched__sub(b->all_kept.v[r], child->kept.v[r]) : 0;
+            if (ask->v[r] == 0)
+                continue;
+            if (b->jobs_max < 1 || ask->v[r] > b->limit.v[r])
+                return false;
+            if (others > 0 && ask->v[r] > child->kept.v[r] &&
+                sched__add(ask->v[r], others) > MIN(b->limit.v[r], tree->capacity.v[r]))
+                return false;
+        }
+        child = b;
+    }
+    return true;
+}
+
 bool sched__tree_within(const struct tree *tree, uint32_t branch, const struct sched_amounts *ask)
 {
     const struct branch *b = &tree->branches[branch];
@@ -319,6 +341,7 @@ static void count_kept(struct tree *tree)
             if (b->parent != SCHED_NONE) {
                 struct branch *up = &tree->branches[b->parent];
                 up->idle_kept.v[r] = sched__add(up->idle_kept.v[r], b->kept.v[r]);
+                up->all_kept.v[r] = sched__add(up->all_kept.v[r], b->kept.v[r]);
                 up->keeps[r] |= b->kept.v[r] > 0;
             }
         }

@@ -28,6 +28,7 @@ struct branch {
     struct sched_amounts started;   /* the part of usage that this cycle started or promised */
     struct sched_amounts promised;  /* the part of usage that is promised */
     struct sched_amounts idle_kept; /* sum over its children of what they keep and do not use */
+    struct sched_amounts all_kept;  /* ... of what they keep */
     bool keeps[SHARED_RESOURCES];   /* one of its children does not lend all of its quota */
     int64_t over[SHARED_RESOURCES]; /* children that use more than their quota, less `started` */
     int64_t gpu_ms_left[SCHED_PERIODS], micro_left[SCHED_PERIODS];
@@ -69,6 +70,10 @@ void sched__tree_suppose(struct tree *tree, uint32_t leaf, const struct sched_am
  * *ret_branch is that branch. */
 bool sched__tree_admits(const struct tree *tree, uint32_t leaf, const struct sched_amounts *ask,
                         struct wait *ret_wait, uint32_t *ret_branch);
+
+/* Would it, if nothing ran? */
+bool sched__tree_admits_empty(const struct tree *tree, uint32_t leaf,
+                              const struct sched_amounts *ask);
 
 /* Is all that it asks for of what is owned within the branch's own quota? */
 bool sched__tree_within(const struct tree *tree, uint32_t branch, const struct sched_amounts *ask);

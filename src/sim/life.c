@@ -236,6 +236,7 @@ static void show(struct sim *sim, struct sim_attempt *a)
         .queue = j->spec->queue,
         .shape = j->spec->shape,
         .priority = j->model.priority,
+        .queued = j->model.queued,
         .since = sim->now,
         .ends_by = limit == SCHED_UNLIMITED ? SCHED_UNLIMITED : sim->now + limit,
         .evictable_from = sim->now + sim->world->min_run_ms,

@@ -365,6 +365,7 @@ static void build_attempt(const struct jobs_snapshot *s, const struct known_job 
     to->job = k->id;
     to->shape = k->shape->at;
     to->priority = k->priority;
+    to->queued = k->queued;
     to->since = k->attempt_since;
     to->ends_by = later(since, limit_ms(k));
     to->evictable_from = later(since, s->config.min_run_ms);

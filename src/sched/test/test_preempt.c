@@ -281,6 +281,93 @@ static void who_was_ended_ends_nothing_of_the_winner_for_a_while(void **state)
     assert_int_equal(ended(), 1);
 }
 
+static void no_circle_of_projects_takes_turns(void **state)
+{
+    uint32_t a = world_share(&w, 0, 0), b = world_share(&w, 0, 0), c = world_share(&w, 0, 0);
+    uint32_t four = world_shape(&w, 1, 4), job;
+
+    (void)state;
+    world_node(&w, 0, 4);
+    world_attempt(&w, a, four, 0);
+    job = world_job(&w, c, four);
+    w.jobs[job].priority = 1;
+    w.evictions[0] = (struct sched_eviction){w.shares[a].id, w.shares[b].id, w.s.now - 1};
+    w.evictions[1] = (struct sched_eviction){w.shares[b].id, w.shares[c].id, w.s.now - 1};
+    w.s.eviction_count = 2;
+    world_cycle(&w);
+    assert_int_equal(ended(), 0);
+    w.s.eviction_count = 1; /* nobody ended one of its own */
+    world_cycle(&w);
+    assert_int_equal(ended(), 1);
+}
+
+static void who_would_go_first_again_is_not_ended_for_a_priority(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0), four = world_shape(&w, 1, 4), job;
+
+    (void)state;
+    world_node(&w, 0, 4);
+    w.queues[0].aging_ms = 1000;
+    w.attempts[world_attempt(&w, p, four, 0)].queued = w.s.now - 10000;
+    job = world_job(&w, p, four);
+    w.jobs[job].priority = 5;
+    w.jobs[job].queued = w.s.now - 4000; /* 9 s ahead of one without a priority */
+    world_cycle(&w);
+    assert_int_equal(ended(), 0);
+    w.jobs[job].priority = 7;
+    world_cycle(&w);
+    assert_int_equal(ended(), 1);
+}
+
+static void what_others_are_ended_for_is_not_taken_over_in_the_same_cycle(void **state)
+{
+    uint32_t small = world_share(&w, 0, 0), large = world_share(&w, 0, 0);
+    uint32_t other = world_share(&w, 0, 0);
+    uint32_t four = world_shape(&w, 1, 4), low, high;
+
+    (void)state;
+    world_node(&w, 0, 4);
+    world_node(&w, 0, 4);
+    world_attempt(&w, other, four, 0);
+    w.attempts[world_attempt(&w, large, four, 1)].priority = 9;
+    low = world_job(&w, small, four);
+    high = world_job(&w, large, four); /* of the greater share: after the low one */
+    w.jobs[low].priority = 1;
+    w.jobs[high].priority = 2;
+    world_cycle(&w);
+    assert_int_equal(ended(), 1);
+    assert_int_equal(w.result.evicts[0].job, low);
+    assert_int_equal(w.result.reservation_count, 1);
+    assert_int_equal(w.result.reservations[0].job.v, w.jobs[low].id.v);
+}
+
+static void a_silent_node_keeps_what_victims_left_elsewhere(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0), four = world_shape(&w, 1, 4), job, first;
+
+    (void)state;
+    world_node(&w, 0, 4);
+    world_node(&w, 0, 4);
+    world_attempt(&w, p, four, 0);
+    world_attempt(&w, p, four, 1);
+    job = world_job(&w, p, world_shape(&w, 2, 4));
+    w.jobs[job].priority = 1;
+    world_cycle(&w);
+    assert_int_equal(ended(), 2);
+    world_apply(&w);
+    world_end(&w, 0);
+    first = world_job(&w, p, four);
+    w.nodes[1].state = SCHED_NODE_OFFLINE;
+    world_cycle(&w);
+    assert_null(world_start(&w, first));
+    assert_int_equal(w.result.reservation_count, 1);
+    w.nodes[1].state = SCHED_NODE_LIVE;
+    world_apply(&w);
+    world_end(&w, 0);
+    world_cycle(&w);
+    assert_non_null(world_start(&w, job));
+}
+
 static void a_higher_priority_takes_over_room_that_is_being_freed(void **state)
 {
     uint32_t a = world_share(&w, 0, 0), b = world_share(&w, 0, 0), four = world_shape(&w, 1, 4);
@@ -296,6 +383,10 @@ static void a_higher_priority_takes_over_room_that_is_being_freed(void **state)
     world_apply(&w);
     higher = world_job(&w, a, four);
     w.jobs[higher].priority = 2;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 1); /* its project has just lost one to it */
+    assert_int_equal(w.result.reservations[0].job.v, w.jobs[0].id.v);
+    w.jobs[higher].share = world_share(&w, 0, 0);
     world_cycle(&w);
     assert_int_equal(ended(), 0);
     assert_int_equal(w.result.reservation_count, 1);
@@ -437,6 +528,10 @@ int main(void)
         FACT(nobody_is_ended_for_a_job_without_a_budget),
         FACT(no_more_are_ended_while_victims_leave_one_by_one),
         FACT(who_was_ended_ends_nothing_of_the_winner_for_a_while),
+        FACT(no_circle_of_projects_takes_turns),
+        FACT(who_would_go_first_again_is_not_ended_for_a_priority),
+        FACT(what_others_are_ended_for_is_not_taken_over_in_the_same_cycle),
+        FACT(a_silent_node_keeps_what_victims_left_elsewhere),
         FACT(a_higher_priority_takes_over_room_that_is_being_freed),
         FACT(a_higher_priority_takes_no_room_that_another_owns),
         FACT(room_whose_victims_do_not_go_is_given_up),

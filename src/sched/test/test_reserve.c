@@ -229,6 +229,46 @@ static void a_job_that_its_quota_holds_up_holds_no_room(void **state)
     assert_int_equal(w.result.reservation_count, 0);
 }
 
+static void no_room_is_held_for_who_never_starts_for_what_others_keep(void **state)
+{
+    uint32_t owner = world_share(&w, 0, 4), other = world_share(&w, 0, 0), big;
+
+    (void)state;
+    w.shares[owner].lend.v[RESOURCE_GPU] = 0;
+    world_node(&w, 0, 8);
+    big = world_job(&w, other, world_shape(&w, 1, 8));
+    w.jobs[big].queued = 0;
+    w.reservations[0] = (struct sched_reservation){
+        .job = w.jobs[big].id, .start = TIME_NONE, .nodes = &w.nodes[0].id, .node_count = 1};
+    w.s.reservation_count = 1;
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, big)->code, WAIT_LENT_BACK);
+    assert_int_equal(w.result.reservation_count, 0);
+    world_apply(&w);
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 0);
+}
+
+static void in_strict_order_who_holds_room_does_not_wait_behind_who_waits_for_it(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0), q = world_share(&w, 0, 0), four = world_shape(&w, 1, 4);
+    uint32_t never, first, holder;
+
+    (void)state;
+    w.s.policy.parts &= ~(unsigned)SCHED_BACKFILL;
+    world_node(&w, 0, 4);
+    never = world_job(&w, q, world_shape(&w, 1, 9)); /* outranks, and fits nowhere */
+    w.jobs[never].priority = 1;
+    first = world_job(&w, p, four);
+    holder = world_job(&w, p, four);
+    w.reservations[0] = (struct sched_reservation){
+        .job = w.jobs[holder].id, .start = TIME_NONE, .nodes = &w.nodes[0].id, .node_count = 1};
+    w.s.reservation_count = 1;
+    world_cycle(&w);
+    assert_non_null(world_start(&w, holder));
+    assert_null(world_start(&w, first));
+}
+
 static void the_start_is_estimated_by_what_ends_before(void **state)
 {
     uint32_t job = busy_node(4, 3 * HOUR), next;
@@ -279,6 +319,8 @@ int main(void)
         FACT(machines_on_their_way_count),
         FACT(a_job_that_is_gone_holds_nothing),
         FACT(a_job_that_its_quota_holds_up_holds_no_room),
+        FACT(no_room_is_held_for_who_never_starts_for_what_others_keep),
+        FACT(in_strict_order_who_holds_room_does_not_wait_behind_who_waits_for_it),
         FACT(the_start_is_estimated_by_what_ends_before),
         FACT(the_start_is_estimated_by_the_next_month_and_the_next_target),
     };

@@ -110,6 +110,7 @@ static uint32_t attempt(struct world *w, uint32_t share, uint32_t shape, const u
     *a = (struct sched_attempt){.id = {next_id(w, w->s.attempt_count)},
                                 .share = share,
                                 .shape = shape,
+                                .queued = w->s.now,
                                 .ends_by = SCHED_UNLIMITED,
                                 .nodes = held,
                                 .node_count = count};
@@ -183,6 +184,7 @@ void world_apply(struct world *w)
         a->job = j->id;
         a->queue = j->queue;
         a->priority = j->priority;
+        a->queued = j->queued;
         a->since = w->s.now;
         a->evictable_from = w->s.now;
         if (j->time_limit_ms != SCHED_UNLIMITED)

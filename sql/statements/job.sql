@@ -9,7 +9,7 @@ RETURNING id;
 -- columns: agent_columns
 a.id, a.public_id, a.name, a.target_id, t.name, a.boot, a.version, a.executor, a.slots,
     a.cpus, a.memory_bytes, a.gpus, a.created_ms, a.seen_ms, a.gpu_type, a.gpu_memory_bytes,
-    a.several
+    a.several, a.features
 
 -- name: agent_by_public_id
 -- one row
@@ -22,6 +22,18 @@ WHERE a.public_id = :public_id AND a.removed_ms IS NULL;
 SELECT {agent_columns}
 FROM agent a JOIN target t ON t.id = a.target_id
 WHERE a.id = :id;
+
+-- name: agent_by_name
+-- one row
+SELECT {agent_columns}
+FROM agent a JOIN target t ON t.id = a.target_id
+WHERE a.name = :name AND a.removed_ms IS NULL;
+
+-- What the agents of a target have, and when the one was heard that was not heard for longest.
+-- name: agent_of_target
+-- one row
+SELECT count(a.id), coalesce(min(coalesce(a.seen_ms, 0)), 0), coalesce(max(a.gpus), 0)
+FROM agent a WHERE a.target_id = :target_id AND a.removed_ms IS NULL;
 
 -- name: agent_list
 SELECT {agent_columns}
@@ -44,7 +56,8 @@ GROUP BY p.agent_id ORDER BY p.agent_id LIMIT :limit;
 -- name: agent_seen
 UPDATE agent SET boot = :boot, version = :version, executor = :executor, slots = :slots,
     cpus = :cpus, memory_bytes = :memory_bytes, gpus = :gpus, gpu_type = :gpu_type,
-    gpu_memory_bytes = :gpu_memory_bytes, several = :several, seen_ms = :seen_ms
+    gpu_memory_bytes = :gpu_memory_bytes, several = :several, features = :features,
+    seen_ms = :seen_ms
 WHERE id = :id;
 
 -- name: agent_remove
@@ -53,14 +66,18 @@ UPDATE agent SET removed_ms = :now_ms, name = :freed_name WHERE id = :id;
 -- name: job_insert
 INSERT INTO job (public_id, project_id, run_id, owner_id, name, service, state, ended, queue_id, priority,
     spec, node_count, cpus, gpus, memory_bytes, shape, timeout_s, grace_s, retries, retry_failed,
-    attempt_count, failures, withdrawals, array_id, array_index, array_limit, step_from, created_ms,
-    queued_ms, run_time_ms, cost_micro, gpu_ms, oom, cancel_asked, stop_for, ending, final, reason,
+    attempt_count, failures, withdrawals, array_id, array_public_id, array_index, array_limit,
+    array_count, step_from, created_ms, queued_ms, run_time_ms, cost_micro, gpu_ms, oom, cancel_asked, stop_for, ending, final, reason,
     event_count, create_hash)
 VALUES (:public_id, :project_id, :run_id, :owner_id, :name, :service, :state, 0, :queue_id, :priority,
     :spec, :node_count, :cpus, :gpus, :memory_bytes, :shape, :timeout_s, :grace_s, :retries,
-    :retry_failed, 0, 0, 0, :array_id, :array_index, :array_limit, 0, :created_ms,
-    :queued_ms, 0, 0, 0, 0, 0, 0, 0, 0, '', 0, :create_hash)
+    :retry_failed, 0, 0, 0, :array_id, :array_public_id, :array_index, :array_limit,
+    :array_count, 0, :created_ms, :queued_ms, 0, 0, 0, 0, 0, 0, 0, 0, '', 0, :create_hash)
 RETURNING id;
+
+-- The first element of an array stands for it.
+-- name: job_array_lead
+UPDATE job SET array_id = id WHERE id = :id;
 
 -- columns: job_columns
 j.id, j.public_id, j.project_id, p.name, j.run_id, r.public_id, j.owner_id, u.login, j.name,
@@ -69,7 +86,8 @@ j.id, j.public_id, j.project_id, p.name, j.run_id, r.public_id, j.owner_id, u.lo
     j.attempt_id, j.attempt_public_id, j.array_id, j.array_index, j.array_limit, j.step_from,
     j.ladder_at_ms, j.not_before_ms, j.created_ms, j.queued_ms, j.started_ms, j.ended_ms,
     j.run_time_ms, j.cost_micro, j.gpu_ms, j.exit_code, j.exit_signal, j.oom, j.cancel_asked,
-    j.stop_for, j.ending, j.final, j.reason, j.event_count, j.create_hash
+    j.stop_for, j.ending, j.final, j.reason, j.event_count, j.create_hash, j.array_public_id,
+    j.array_count
 
 -- name: job_by_public_id
 -- one row
@@ -91,9 +109,32 @@ FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
 JOIN app_user u ON u.id = j.owner_id JOIN queue q ON q.id = j.queue_id
 LEFT JOIN member m ON m.project_id = j.project_id AND m.user_id = :user_id
 WHERE (:everything = 1 OR m.role IS NOT NULL) AND (:project = '' OR p.name = :project)
-    AND (:state = '' OR j.state = :state) AND (:open = 0 OR j.ended = 0)
+    AND (:state = '' OR j.state = :state)
+    AND (:fold = 0 OR j.array_id IS NULL OR j.array_id = j.id)
+    AND (:open = 0 OR j.ended = 0 OR (:fold = 1 AND j.array_id = j.id AND EXISTS (
+        SELECT 1 FROM job e WHERE e.array_public_id = j.array_public_id AND e.ended = 0)))
     AND j.id < :before_id
 ORDER BY j.id DESC LIMIT :limit;
+
+-- name: job_list_array
+SELECT {job_columns}
+FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
+JOIN app_user u ON u.id = j.owner_id JOIN queue q ON q.id = j.queue_id
+LEFT JOIN member m ON m.project_id = j.project_id AND m.user_id = :user_id
+WHERE j.array_public_id = :array AND (:everything = 1 OR m.role IS NOT NULL)
+    AND (:state = '' OR j.state = :state) AND (:open = 0 OR j.ended = 0) AND j.id > :after_id
+ORDER BY j.id LIMIT :limit;
+
+-- name: job_array_states
+SELECT j.state, count(j.id) FROM job j WHERE j.array_public_id = :array
+GROUP BY j.state ORDER BY j.state LIMIT :limit;
+
+-- name: job_array_first
+-- one row
+SELECT {job_columns}
+FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
+JOIN app_user u ON u.id = j.owner_id JOIN queue q ON q.id = j.queue_id
+WHERE j.id = (SELECT min(e.id) FROM job e WHERE e.array_public_id = :array);
 
 -- What the scheduler goes by.
 -- columns: job_brief_columns

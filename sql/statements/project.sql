@@ -73,3 +73,7 @@ WHERE m.project_id = :project_id AND u.login > :after_login ORDER BY u.login LIM
 -- name: member_owner_count
 -- one row
 SELECT count(user_id) FROM member WHERE project_id = :project_id AND role = 'owner';
+
+-- Jobs that have not ended: some more, or fewer.
+-- name: project_open_jobs_add
+UPDATE project SET open_jobs = open_jobs + :count WHERE id = :id RETURNING open_jobs;

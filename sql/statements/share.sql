@@ -22,6 +22,24 @@ SELECT s.id, s.parent_id, s.kind, coalesce(s.team_name, p.name, '') AS name, s.p
 FROM share s LEFT JOIN project p ON p.id = s.project_id
 ORDER BY s.id LIMIT :limit;
 
+-- A project's node and those above it, upwards.
+-- name: share_chain
+WITH RECURSIVE up (id, height) AS (
+    SELECT id, 0 FROM share WHERE project_id = :project_id
+    UNION ALL
+    SELECT s.parent_id, up.height + 1 FROM up JOIN share s ON s.id = up.id
+    WHERE s.parent_id IS NOT NULL AND up.height < 16
+)
+SELECT s.id, s.parent_id, s.kind, coalesce(s.team_name, p.name, '') AS name, s.project_id, s.weight,
+    s.cpu_quota, s.cpu_borrow, s.cpu_lend, s.gpu_quota, s.gpu_borrow, s.gpu_lend,
+    s.memory_quota, s.memory_borrow, s.memory_lend, s.jobs_max, s.held, s.created_ms
+FROM up JOIN share s ON s.id = up.id LEFT JOIN project p ON p.id = s.project_id
+ORDER BY up.height LIMIT :limit;
+
+-- name: share_target_of
+SELECT share_id, target_id FROM share_target WHERE share_id = :share_id
+ORDER BY target_id LIMIT :limit;
+
 -- name: share_delete
 DELETE FROM share WHERE id = :id;
 

@@ -3,6 +3,9 @@
 
 #include "crypto/digest.h"
 
+/* Repeats come close together; a command may have tens of thousands. */
+#define NOTICES_LOOKED_AT 64
+
 const char *notice_kind_name(enum notice_kind kind)
 {
     static const char *const names[] = {"run", "metrics", "console", "alert",
@@ -23,9 +26,9 @@ enum err_code cmd_answer_parts(struct cmd *cmd, const struct cmd_parts *parts, s
 void cmd_notice(struct cmd *cmd, enum notice_kind kind, project_id project, struct str project_name,
                 const struct id *id)
 {
-    struct notice *n;
+    struct notice *n = cmd->notices;
 
-    for (n = cmd->notices; n; n = n->next)
+    for (int left = NOTICES_LOOKED_AT; n && left > 0; n = n->next, left--)
         if (n->kind == kind && memcmp(n->id.text, id->text, ID_BYTES) == 0)
             return;
     n = ARENA_NEW(cmd->arena, struct notice);

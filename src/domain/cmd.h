@@ -25,6 +25,7 @@ struct domain_config {
     int64_t run_silent_ms;   /* a run without a job is crashed after this */
     int64_t min_run_ms;      /* an attempt is not ended for another job before it ran so long */
     int64_t offer_ms;        /* an offer that nobody takes goes back to the queue */
+    int64_t open_jobs_max;   /* of a project, that have not ended */
 };
 
 /* When an agent was heard last, on the leader's monotonic clock: when it called here, or when its
@@ -45,6 +46,15 @@ struct waits_port {
     void *ctx;
 };
 
+/* The most that agents have shown on one machine, and what they can do together. Owned by the
+ * command thread. */
+struct fleet {
+    int64_t read_mono_ms;
+    bool known, any;
+    struct job_need most;
+    uint64_t features;
+};
+
 struct domain {
     struct domain_config config;
     struct waits_port waits;
@@ -53,6 +63,7 @@ struct domain {
     struct blob_port blobs;
     const struct seal_key *seal_key; /* of secrets; NULL: it is missing */
     struct lease_table leases;
+    struct fleet fleet;
 };
 
 /* NOTICE_POKE is for the server alone: the agent `id` has something to fetch. */
@@ -111,7 +122,7 @@ struct cmd {
 /* Answers all parts, with helpers where there are some. The first error ends it. */
 MUST_CHECK enum err_code cmd_answer_parts(struct cmd *cmd, const struct cmd_parts *parts,
                                           struct err *err);
-/* Adds a notice unless the same one is there already. */
+/* Adds a notice unless the same one was added a moment ago. */
 void cmd_notice(struct cmd *cmd, enum notice_kind kind, project_id project, struct str project_name,
                 const struct id *id);
 /* Actor for events and audit rows: "user:ada", "agent:rack1", "system". */

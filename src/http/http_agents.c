@@ -66,6 +66,29 @@ static bool has_variable(const char *const *env, const char *name)
     return false;
 }
 
+/* What comes from the job itself beside its spec: secrets, and its place in an array. */
+static void add_own(struct http_call *call, const struct job_offer *from, struct wire_offer *offer)
+{
+    const struct job *job = &from->job;
+    size_t count = 0;
+    const char **env;
+
+    while (offer->env[count])
+        count++;
+    env = arena_array(&call->arena, count + from->secret_count + 3, sizeof env[0]);
+    for (size_t i = 0; i < count; i++)
+        env[i] = offer->env[i];
+    for (size_t i = 0; i < from->secret_count; i++)
+        env[count++] = from->secrets[i];
+    if (job->array_count) {
+        env[count++] =
+            arena_printf(&call->arena, "EUVYRA_ARRAY_INDEX=%lld", (long long)job->array_index);
+        env[count++] =
+            arena_printf(&call->arena, "EUVYRA_ARRAY_COUNT=%lld", (long long)job->array_count);
+    }
+    offer->env = env;
+}
+
 /* Variables of target and project that the job does not set itself. */
 static enum err_code add_settings(struct http_call *call, const struct job_offer *from,
                                   struct wire_offer *offer, struct err *err)
@@ -117,6 +140,7 @@ static enum err_code offer_of(struct http_call *call, const struct job_offer *fr
 
     memcpy(offer.attempt.token, from->token, sizeof(offer.attempt.token));
     TRY(wire_offer_take_spec(&call->arena, job->spec, &offer, err));
+    add_own(call, from, &offer);
     TRY(add_settings(call, from, &offer, err));
     *ret_offer = offer;
     return OK;
@@ -156,6 +180,7 @@ static struct agent agent_of(const struct http_call *call, const struct wire_pol
         .gpu_type = poll->gpu_type,
         .gpu_memory_bytes = poll->gpu_memory_bytes,
         .several = poll->several,
+        .features = poll->features,
     };
 }
 

@@ -49,6 +49,9 @@ struct http_job_parts {
     struct job_wait wait;
     const struct http_attempt_parts *attempts;
     size_t attempt_count;
+    const int64_t *array_states; /* by state, when it stands for its array; NULL: it does not */
+    struct str warnings[JOB_WARNINGS_MAX]; /* at its submission */
+    size_t warning_count;
 };
 void http_render_job(struct http_call *call, const struct job *job,
                      const struct http_job_parts *parts);

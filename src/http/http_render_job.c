@@ -43,6 +43,30 @@ static void render_attempt(struct json_writer *w, const struct http_attempt_part
     json_end_object(w);
 }
 
+static void render_array(struct json_writer *w, const struct job *j, const int64_t *states)
+{
+    json_put_key(w, "array");
+    if (!j->array_count) {
+        json_put_null(w);
+        return;
+    }
+    json_begin_object(w);
+    http_render_id(w, "id", &j->array_public_id);
+    http_render_number(w, "index", j->array_index);
+    http_render_number(w, "count", j->array_count);
+    if (j->array_limit)
+        http_render_number(w, "limit", j->array_limit);
+    if (states) {
+        json_put_key(w, "states");
+        json_begin_object(w);
+        for (int i = 0; i < JOB_STATE_COUNT; i++)
+            if (states[i])
+                http_render_number(w, job_state_name((enum job_state)i), states[i]);
+        json_end_object(w);
+    }
+    json_end_object(w);
+}
+
 void http_render_job(struct http_call *call, const struct job *j,
                      const struct http_job_parts *parts)
 {
@@ -74,6 +98,9 @@ void http_render_job(struct http_call *call, const struct job *j,
     http_render_text(w, "ending", str_from(ending_name(j->ending)));
     http_render_text(w, "reason", j->reason);
     http_render_bool(w, "console_final", j->final);
+    render_array(w, j, parts->array_states);
+    if (parts->warning_count)
+        http_render_names(w, "warnings", parts->warnings, parts->warning_count);
     json_put_key(w, "spec");
     json_put_raw(w, j->spec);
     json_put_key(w, "attempts");

@@ -37,6 +37,8 @@ static const struct words words[WAIT_CODE_COUNT] = {
     [WAIT_NODES_EXCLUDED] = {"the machines that could take it are excluded",
                              "exclude fewer machines"},
     [WAIT_GPU_TYPE] = {"no machine has such a GPU", "ask for another GPU type"},
+    [WAIT_NO_FEATURE] = {"no machine that it may use can do this for it: {features}",
+                         "connect one whose agent can, or ask for less"},
     [WAIT_TOO_BIG] = {"{asked} {resource} are asked for on one machine, the largest has {free}",
                       "ask for less on a machine, or for more machines"},
     [WAIT_TOO_FEW_NODES] = {"{asked} machines are asked for, {free} are large enough",
@@ -71,6 +73,20 @@ static const char *amount(struct http_call *call, const struct wait *w, int64_t 
     return arena_printf(&call->arena, "%lld", (long long)value);
 }
 
+static struct str features_of(struct http_call *call, uint64_t features)
+{
+    CLEANUP(buf_release) struct buf out = {0};
+
+    buf_init(&out, 1024);
+    for (int i = 0; i < FEATURE_COUNT; i++) {
+        if (!(features & FEATURE_BIT(i)))
+            continue;
+        (void)buf_add_text(&out, out.len ? ", " : "");
+        (void)buf_add_text(&out, job_feature_name((enum job_feature)i));
+    }
+    return arena_copy(&call->arena, buf_str(&out));
+}
+
 static struct str value_of(struct http_call *call, const struct job_wait *w, struct str name)
 {
     char text[TIME_TEXT_BYTES];
@@ -89,6 +105,8 @@ static struct str value_of(struct http_call *call, const struct job_wait *w, str
         return w->target;
     if (str_eq_c(name, "job"))
         return str_from(arena_text(&call->arena, id_str(&w->job)));
+    if (str_eq_c(name, "features"))
+        return features_of(call, w->wait.features);
     ENSURE(str_eq_c(name, "until"));
     if (w->wait.until == TIME_NONE)
         return STR("a time that is not known");

@@ -268,11 +268,16 @@ static void take_mount(struct json_reader *r)
         json_reader_fail(r, "path", "is an absolute path without \".\", \"..\" and \"//\"");
 }
 
+void http_take_mounts(struct http_call *call, struct json_reader *r)
+{
+    take_items(call, r, &(struct items){"volumes", TARGET_ITEMS_MAX, take_mount, "path"}, NULL);
+}
+
 static enum err_code take_settings(struct http_call *call, struct json_reader *r, json_t *object,
                                    struct str *ret)
 {
     take_env(r);
-    take_items(call, r, &(struct items){"volumes", TARGET_ITEMS_MAX, take_mount, "path"}, NULL);
+    http_take_mounts(call, r);
     TRY(json_reader_end(r));
     *ret = text_of(call, object);
     if (ret->len > TARGET_SETTINGS_BYTES_MAX)

@@ -12,6 +12,8 @@ void http_take_target_volumes(struct http_call *call, struct json_reader *r, str
 void http_take_target_buckets(struct http_call *call, struct json_reader *r, struct str *ret);
 /* An object with env and volumes, under the name `settings`. */
 void http_take_target_settings(struct http_call *call, struct json_reader *r, struct str *ret);
+/* The member `volumes`: a list of volumes by name, each at a path of its own. */
+void http_take_mounts(struct http_call *call, struct json_reader *r);
 /* The same, as the whole body. */
 MUST_CHECK enum err_code http_take_settings_body(struct http_call *call, struct str *ret,
                                                  struct err *err);

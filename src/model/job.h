@@ -83,7 +83,38 @@ struct job_need {
     int64_t cpus, gpus, memory_bytes;
 };
 
+/* What a job may ask for that not every kind of agent can do. An agent says which of them it can,
+ * a job needs those that its spec uses; as sets, a bit each. */
+#define JOB_FEATURES(X)                                                                            \
+    X(FEATURE_IMAGE, "image")                                                                      \
+    X(FEATURE_SHM, "shm")                                                                          \
+    X(FEATURE_PIDS, "pids")                                                                        \
+    X(FEATURE_DISK, "disk")                                                                        \
+    X(FEATURE_READ_ONLY_ROOT, "read_only_root")                                                    \
+    X(FEATURE_REGISTRY, "registry")                                                                \
+    X(FEATURE_VOLUMES, "volumes")                                                                  \
+    X(FEATURE_BUCKETS, "buckets")                                                                  \
+    X(FEATURE_LAUNCHER, "launcher") /* torchrun, deepspeed */                                      \
+    X(FEATURE_NODES, "nodes")       /* ranks that find each other */                               \
+    X(FEATURE_REPLICAS, "replicas")                                                                \
+    X(FEATURE_HEALTH, "health")
+
+enum job_feature {
+#define X(feature, name) feature,
+    JOB_FEATURES(X)
+#undef X
+        FEATURE_COUNT
+};
+#define FEATURE_BIT(feature) (UINT64_C(1) << (feature))
+#define FEATURES_ALL         (FEATURE_BIT(FEATURE_COUNT) - 1)
+const char *job_feature_name(enum job_feature feature);
+enum job_feature job_feature_from_name(struct str name); /* FEATURE_COUNT when unknown */
+
 #define JOB_NODES_MAX      1024
+#define JOB_ARRAY_MAX      10000 /* elements */
+#define JOB_STEPS_MAX      8     /* targets of its list */
+#define JOB_GPU_TYPES_MAX  16
+#define JOB_EXCLUDED_MAX   1000 /* agents */
 #define GPU_TYPE_BYTES_MAX 63
 
 enum job_kind { JOB_BATCH, JOB_SERVICE }; /* a service has no end of its own */
@@ -115,7 +146,9 @@ struct job {
     attempt_id attempt;  /* the current one, 0: none */
     struct id attempt_public_id;
     job_id array;                     /* the first element's, 0: not of an array */
+    struct id array_public_id;        /* text[0] == 0: not of an array */
     int64_t array_index, array_limit; /* at once; 0: no limit */
+    int64_t array_count;              /* elements */
     int64_t step_from;                /* steps of the target list before it are passed */
     time_ms ladder_at;  /* from when the steps count; TIME_NONE: since it was queued */
     time_ms not_before; /* after a failed start; TIME_NONE */
@@ -206,8 +239,9 @@ struct agent {
     int64_t slots, cpus, memory_bytes, gpus;
     struct str gpu_type; /* "A100"; len 0: none, or not known */
     int64_t gpu_memory_bytes;
-    bool several;    /* ranks of one job may share it: it stands for more than one machine */
-    int64_t running; /* attempts it holds */
+    bool several;      /* ranks of one job may share it: it stands for more than one machine */
+    uint64_t features; /* that it can do */
+    int64_t running;   /* attempts it holds */
     int64_t cpus_used, gpus_used, memory_used;
     time_ms created, seen; /* seen: TIME_NONE before its first call */
 };

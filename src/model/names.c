@@ -294,3 +294,20 @@ enum share_kind share_kind_from_name(struct str name)
 {
     return (enum share_kind)index_of(share_kinds, SHARE_KIND_COUNT, name);
 }
+
+static const char *const job_features[] = {
+#define X(feature, name) name,
+    JOB_FEATURES(X)
+#undef X
+};
+
+const char *job_feature_name(enum job_feature feature)
+{
+    ENSURE(feature < FEATURE_COUNT);
+    return job_features[feature];
+}
+
+enum job_feature job_feature_from_name(struct str name)
+{
+    return (enum job_feature)index_of(job_features, FEATURE_COUNT, name);
+}

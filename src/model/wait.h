@@ -33,6 +33,7 @@
     X(WAIT_AGENT_OFFLINE, "agent_offline")   /* nodes that could take it: asked, online */         \
     X(WAIT_NODES_EXCLUDED, "nodes_excluded") /* those left after exclusions: asked, left */        \
     X(WAIT_GPU_TYPE, "gpu_type")             /* no node has such a GPU */                          \
+    X(WAIT_NO_FEATURE, "no_feature")         /* no node can do that: features */                   \
     X(WAIT_TOO_BIG, "too_big")               /* one node, empty: asked, largest */                 \
     X(WAIT_TOO_FEW_NODES, "too_few_nodes")   /* nodes that fit when empty: asked, there */         \
     X(WAIT_BUSY, "busy")                     /* one node: asked, most free on one */               \
@@ -71,9 +72,10 @@ struct wait {
     int64_t asked, available;
     share_id share; /* whose limit it is */
     queue_id queue;
-    target_id target; /* which it is about; 0: all it may use */
-    job_id job;       /* the other one: it comes after it, or room is held for it */
-    time_ms until;    /* TIME_NONE */
+    target_id target;  /* which it is about; 0: all it may use */
+    job_id job;        /* the other one: it comes after it, or room is held for it */
+    uint64_t features; /* of enum job_feature, that are missing */
+    time_ms until;     /* TIME_NONE */
     /* When it may start as far as is known now, TIME_NONE: nothing bounds what runs before it. */
     time_ms start_estimate;
     int64_t rank; /* 1: next */

@@ -183,6 +183,7 @@ static void check_place(struct ledger *l, const struct sched_start *start)
         ENSURE(n->state == SCHED_NODE_LIVE);
         ENSURE(n->target == l->s->nodes[start->nodes[0]].target);
         ENSURE(!shape->gpu_types || shape->gpu_types >> n->gpu_type & 1);
+        ENSURE(!(shape->needs & ~n->features));
         ENSURE(n->gpu_memory_bytes >= shape->gpu_memory_bytes);
         for (uint32_t k = 0; k < shape->excluded_count; k++)
             ENSURE(shape->excluded[k].v != n->id.v);

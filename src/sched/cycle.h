@@ -31,6 +31,7 @@ struct node_class {
     uint32_t target;
     unsigned gpu_type;
     int64_t gpu_memory_bytes;
+    uint64_t features;
     bool gpus;
     struct sched_amounts least; /* of the totals of its nodes, each resource alone */
     int64_t gpus_free;          /* in sum */

@@ -91,13 +91,14 @@ bool sched__room_suits(const struct cycle *c, const struct asker *who, uint32_t 
 
     return (!who->shape->gpu_types || who->shape->gpu_types >> n->gpu_type & 1) &&
            n->gpu_memory_bytes >= who->shape->gpu_memory_bytes &&
+           !(who->shape->needs & ~n->features) &&
            (!who->shape->excluded_count || !excluded(who->shape, n->id));
 }
 
 bool sched__room_class(const struct node_class *cls, const struct sched_shape *shape)
 {
     return cls->count > 0 && (!shape->gpu_types || shape->gpu_types >> cls->gpu_type & 1) &&
-           cls->gpu_memory_bytes >= shape->gpu_memory_bytes;
+           cls->gpu_memory_bytes >= shape->gpu_memory_bytes && !(shape->needs & ~cls->features);
 }
 
 /* What is over before room is needed delays nobody. */
@@ -423,6 +424,8 @@ static int sorted_class(const struct sorted *x, const struct sorted *y)
         return x->n->gpu_type < y->n->gpu_type ? -1 : 1;
     if (x->n->gpu_memory_bytes != y->n->gpu_memory_bytes)
         return x->n->gpu_memory_bytes < y->n->gpu_memory_bytes ? -1 : 1;
+    if (x->n->features != y->n->features)
+        return x->n->features < y->n->features ? -1 : 1;
     return (int)x->gpus - (int)y->gpus;
 }
 
@@ -455,6 +458,7 @@ static void class_make(struct cycle *c, struct sorted *sorted, uint32_t count)
     *cls = (struct node_class){.target = sorted->n->target,
                                .gpu_type = sorted->n->gpu_type,
                                .gpu_memory_bytes = sorted->n->gpu_memory_bytes,
+                               .features = sorted->n->features,
                                .gpus = sorted->gpus,
                                .order = arena_array(c->arena, count, sizeof *cls->order),
                                .members = members,

@@ -113,7 +113,8 @@ struct sched_node {
     time_ms until;            /* TIME_NONE: not known */
     unsigned gpu_type;        /* < SCHED_GPU_TYPES_MAX */
     int64_t gpu_memory_bytes; /* of one; 0: not known */
-    bool several; /* ranks of one job may share it: it stands for more than one machine */
+    bool several;      /* ranks of one job may share it: it stands for more than one machine */
+    uint64_t features; /* bits of what it can do beside giving amounts */
     struct sched_amounts total;
     struct sched_amounts free; /* total - what attempts hold - use by others; may be negative */
 };
@@ -131,6 +132,7 @@ struct sched_shape {
     struct sched_amounts need;      /* on each node */
     uint64_t gpu_types;             /* bits; 0: any */
     int64_t gpu_memory_bytes;       /* at least, of one */
+    uint64_t needs;                 /* bits that a node's `features` must have */
     const struct sched_step *steps; /* none: any target */
     uint32_t step_count;
     const agent_id *excluded; /* nodes it must not run on, by rising id */

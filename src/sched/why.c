@@ -6,7 +6,8 @@
 /* Ranks that fit, by what one assumes; of the target where most fit. */
 struct tally {
     int64_t nodes;    /* of the target */
-    int64_t suited;   /* nodes of the right type, whatever their state */
+    int64_t typed;    /* nodes with such GPUs, whatever their state */
+    int64_t suited;   /* ... that can do what it needs */
     int64_t any;      /* empty, of any state, the excluded ones too */
     int64_t allowed;  /* ... without those it must not run on */
     int64_t live;     /* ... that are there now */
@@ -22,6 +23,7 @@ struct look {
     struct asker *who;
     struct tally sum, best; /* of the target that is counted; of the best one */
     struct sched_amounts most_total;
+    uint64_t features; /* of nodes with such GPUs, together */
     time_ms maintenance_until, coming_until, node_until;
     uint32_t targets; /* that it may use */
     uint32_t target;  /* the best one */
@@ -55,6 +57,10 @@ static void look_node(struct look *l, uint32_t node)
     if ((shape->gpu_types && !(shape->gpu_types >> n->gpu_type & 1)) ||
         n->gpu_memory_bytes < shape->gpu_memory_bytes)
         return;
+    l->sum.typed++;
+    l->features |= n->features;
+    if (shape->needs & ~n->features)
+        return;
     l->sum.suited++;
     l->sum.any += ranks;
     for (int r = 0; r < RESOURCE_COUNT; r++)
@@ -79,8 +85,10 @@ static void look_node(struct look *l, uint32_t node)
 /* Is `a` nearer to what is asked for? Beyond that more is no better. */
 static bool nearer(const struct tally *a, const struct tally *b, int64_t asked)
 {
-    const int64_t left[] = {a->live, a->coming, a->allowed, a->any, a->now, a->suited, a->nodes};
-    const int64_t right[] = {b->live, b->coming, b->allowed, b->any, b->now, b->suited, b->nodes};
+    const int64_t left[] = {a->live, a->coming, a->allowed, a->any,
+                            a->now,  a->suited, a->typed,   a->nodes};
+    const int64_t right[] = {b->live, b->coming, b->allowed, b->any,
+                             b->now,  b->suited, b->typed,   b->nodes};
 
     if (a->maintenance != b->maintenance)
         return b->maintenance;
@@ -105,7 +113,7 @@ static bool look_classes(struct look *l, uint32_t target)
     if (live < shape->node_count || shape->excluded_count > 0)
         return false;
     l->sum.live = l->sum.coming = l->sum.resting = l->sum.allowed = l->sum.any = live;
-    l->sum.suited = live;
+    l->sum.suited = l->sum.typed = live;
     for (uint32_t k = c->class_from[target]; k < c->class_from[target + 1]; k++)
         if (sched__room_class(&c->classes[k], shape))
             for (uint32_t i = sched__room_from(c, &c->classes[k], &shape->need);
@@ -256,6 +264,16 @@ static struct wait why_busy(struct look *l)
     return why_one(l);
 }
 
+/* What no node can do; all that is needed when each can do a part of it. */
+static struct wait no_feature(const struct look *l)
+{
+    uint64_t missing = l->who->shape->needs & ~l->features;
+    struct wait wait = sched__wait(WAIT_NO_FEATURE);
+
+    wait.features = missing ? missing : l->who->shape->needs;
+    return wait;
+}
+
 /* It will never fit at the targets that are open to it, as they are. */
 static bool why_never(const struct look *l, struct wait *ret_wait)
 {
@@ -265,8 +283,10 @@ static bool why_never(const struct look *l, struct wait *ret_wait)
         *ret_wait = l->who->money_bound ? l->c->money_wait : sched__wait(WAIT_NO_TARGET);
     else if (l->best.nodes == 0)
         *ret_wait = sched__wait(WAIT_NO_AGENT);
-    else if (l->best.suited == 0)
+    else if (l->best.typed == 0)
         *ret_wait = sched__wait(WAIT_GPU_TYPE);
+    else if (l->best.suited == 0)
+        *ret_wait = no_feature(l);
     else if (l->best.any == 0)
         *ret_wait = too_big(l);
     else if (l->best.any < asked)

@@ -15,9 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define OPEN_JOBS_MOST 10000000
+
 struct arguments {
     struct server_options options;
-    const char *log_level, *lost_after, *crashed_after, *min_run;
+    const char *log_level, *lost_after, *crashed_after, *min_run, *open_jobs_max;
     const char *admin, *key_file; /* of setup */
     const char *database, *database_file;
     char *where; /* the database, in heap memory */
@@ -49,6 +51,7 @@ static const char usage[] =
     "  --lost-after SEC     an agent silent for so long has lost its jobs; default 600\n"
     "  --crashed-after SEC  a run silent for so long has crashed; default 300\n"
     "  --min-run SEC        a job is not ended for another before it ran so long; default 1800\n"
+    "  --open-jobs-max N    jobs of a project that have not ended; default 100000\n"
     "  --log-level LEVEL    debug, info, warn or error; default info\n"
     "\n"
     "setup makes the first administrator without a browser and writes a key into FILE (mode\n"
@@ -78,6 +81,17 @@ static enum err_code take_seconds(const char *option, const char *text, int64_t 
         return err_set(err, ERR_INVALID, "%s wants seconds from %d to 31536000, not \"%s\"", option,
                        (int)least, text);
     *ret_ms = seconds * 1000;
+    return OK;
+}
+
+static enum err_code take_open_jobs(const char *text, int64_t *ret_count, struct err *err)
+{
+    int64_t count = *ret_count;
+
+    if (text && (!str_to_i64(str_from(text), &count) || count < 1 || count > OPEN_JOBS_MOST))
+        return err_set(err, ERR_INVALID, "--open-jobs-max wants a number from 1 to %d, not \"%s\"",
+                       OPEN_JOBS_MOST, text);
+    *ret_count = count;
     return OK;
 }
 
@@ -174,6 +188,7 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, bool *ret
         {"lost-after", &a->lost_after},
         {"crashed-after", &a->crashed_after},
         {"min-run", &a->min_run},
+        {"open-jobs-max", &a->open_jobs_max},
         {"log-level", &a->log_level},
         {"admin", &a->admin},
         {"key-file", &a->key_file},
@@ -199,6 +214,7 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, bool *ret
     TRY(take_seconds("--lost-after", a->lost_after, 1, &o->config.lost_after_ms, err));
     TRY(take_seconds("--crashed-after", a->crashed_after, 1, &o->config.run_silent_ms, err));
     TRY(take_seconds("--min-run", a->min_run, 0, &o->config.min_run_ms, err));
+    TRY(take_open_jobs(a->open_jobs_max, &o->config.open_jobs_max, err));
     TRY(take_level(a->log_level, err));
     if (!*ret_help)
         TRY(take_database(a, err));
@@ -339,7 +355,8 @@ int main(int argc, char **argv)
                                .min_run_ms = 1800000,
                                .final_within_ms = 300000,
                                .run_silent_ms = 300000,
-                               .offer_ms = 60000}},
+                               .offer_ms = 60000,
+                               .open_jobs_max = 100000}},
     };
     int verb = verb_of(argc, argv), words = verb == VERB_NONE ? 0 : 1, signal_fd, code;
     const char *argument = NULL;

@@ -31,6 +31,7 @@ static struct agent agent_read(const struct db_result *r, struct arena *arena)
         .gpu_type = db__text(r, 14, arena),
         .gpu_memory_bytes = db__i64(r, 15),
         .several = db__i64(r, 16) != 0,
+        .features = (uint64_t)db__i64(r, 17),
     };
 }
 
@@ -62,6 +63,28 @@ enum err_code store_agent_by_id(struct store *store, agent_id id, struct arena *
     enum err_code code =
         agent_one(store, SQL_AGENT_BY_ID, ARGS(ARG_I64("id", id.v)), arena, ret_agent);
     return code == OK ? OK : err_set(err, code, "the agent is gone");
+}
+
+enum err_code store_agent_by_name(struct store *store, struct str name, struct arena *arena,
+                                  struct agent *ret_agent, struct err *err)
+{
+    enum err_code code =
+        agent_one(store, SQL_AGENT_BY_NAME, ARGS(ARG_TEXT("name", name)), arena, ret_agent);
+    return code == OK ? OK : err_set(err, code, "agent \"%.*s\" not found", STR_ARG(name));
+}
+
+enum err_code store_agent_of_target(struct store *store, target_id target,
+                                    struct target_agents *ret_agents, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_AGENT_OF_TARGET, ARGS(ARG_I64("target_id", target.v)), &r, err));
+    TRY(db__next(&r, &row, err));
+    ENSURE(row); /* sums have a row */
+    *ret_agents = (struct target_agents){
+        .count = db__i64(&r, 0), .seen_min = db__i64(&r, 1), .gpus_max = db__i64(&r, 2)};
+    return OK;
 }
 
 /* Adds what the open attempts of each agent use; both lists are ordered by agent id. */
@@ -132,15 +155,15 @@ enum err_code store_agent_holding(struct store *store, int limit, struct arena *
 
 enum err_code store_agent_seen(struct store *store, const struct agent *a, struct err *err)
 {
-    return db__run(store->db, SQL_AGENT_SEEN,
-                   ARGS(ARG_I64("id", a->id.v), ARG_TEXT("boot", a->boot),
-                        ARG_TEXT("version", a->version), ARG_TEXT("executor", a->executor),
-                        ARG_I64("slots", a->slots), ARG_I64("cpus", a->cpus),
-                        ARG_I64("memory_bytes", a->memory_bytes), ARG_I64("gpus", a->gpus),
-                        ARG_TEXT("gpu_type", a->gpu_type),
-                        ARG_I64("gpu_memory_bytes", a->gpu_memory_bytes),
-                        ARG_BOOL("several", a->several), ARG_TIME("seen_ms", a->seen)),
-                   NULL, err);
+    return db__run(
+        store->db, SQL_AGENT_SEEN,
+        ARGS(ARG_I64("id", a->id.v), ARG_TEXT("boot", a->boot), ARG_TEXT("version", a->version),
+             ARG_TEXT("executor", a->executor), ARG_I64("slots", a->slots),
+             ARG_I64("cpus", a->cpus), ARG_I64("memory_bytes", a->memory_bytes),
+             ARG_I64("gpus", a->gpus), ARG_TEXT("gpu_type", a->gpu_type),
+             ARG_I64("gpu_memory_bytes", a->gpu_memory_bytes), ARG_BOOL("several", a->several),
+             ARG_I64("features", (int64_t)a->features), ARG_TIME("seen_ms", a->seen)),
+        NULL, err);
 }
 
 enum err_code store_agent_remove(struct store *store, const struct agent *a, time_ms now,

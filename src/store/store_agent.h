@@ -14,6 +14,16 @@ MUST_CHECK enum err_code store_agent_get(struct store *store, const struct id *i
                                          struct err *err);
 MUST_CHECK enum err_code store_agent_by_id(struct store *store, agent_id id, struct arena *arena,
                                            struct agent *ret_agent, struct err *err);
+MUST_CHECK enum err_code store_agent_by_name(struct store *store, struct str name,
+                                             struct arena *arena, struct agent *ret_agent,
+                                             struct err *err);
+/* The agents of a target together. */
+struct target_agents {
+    int64_t count, gpus_max;
+    time_ms seen_min; /* 0: one has never called */
+};
+MUST_CHECK enum err_code store_agent_of_target(struct store *store, target_id target,
+                                               struct target_agents *ret_agents, struct err *err);
 /* The same agents without what they use, for those who know it. */
 MUST_CHECK enum err_code store_agent_brief_list(struct store *store, struct arena *arena,
                                                 struct agent **ret_agents, size_t *ret_count,

@@ -10,7 +10,7 @@ static struct str hash_str(const uint8_t *hash)
     return str_n((const char *)hash, HASH_BYTES);
 }
 
-enum err_code store_job_insert(struct store *store, struct job *j, struct err *err)
+static enum err_code insert(struct store *store, struct job *j, struct err *err)
 {
     return db__insert(
         store->db, SQL_JOB_INSERT,
@@ -24,10 +24,20 @@ enum err_code store_job_insert(struct store *store, struct job *j, struct err *e
              ARG_TEXT("shape", j->shape), ARG_I64("timeout_s", j->timeout_s),
              ARG_I64("grace_s", j->grace_s), ARG_I64("retries", j->retries),
              ARG_BOOL("retry_failed", j->retry_failed), ARG_REF("array_id", j->array.v),
+             ARG_ID_OPT("array_public_id", &j->array_public_id),
              ARG_I64("array_index", j->array_index), ARG_I64("array_limit", j->array_limit),
-             ARG_I64("created_ms", j->created), ARG_TIME("queued_ms", j->queued),
-             ARG_BYTES("create_hash", hash_str(j->create_hash))),
+             ARG_I64("array_count", j->array_count), ARG_I64("created_ms", j->created),
+             ARG_TIME("queued_ms", j->queued), ARG_BYTES("create_hash", hash_str(j->create_hash))),
         &j->id.v, err);
+}
+
+enum err_code store_job_insert(struct store *store, struct job *j, struct err *err)
+{
+    TRY(insert(store, j, err));
+    if (!j->array_count || j->array.v)
+        return OK;
+    j->array = j->id;
+    return db__run(store->db, SQL_JOB_ARRAY_LEAD, ARGS(ARG_I64("id", j->id.v)), NULL, err);
 }
 
 static void job_read(const struct db_result *r, struct arena *arena, struct job *ret_job)
@@ -84,6 +94,8 @@ static void job_read(const struct db_result *r, struct arena *arena, struct job 
         .event_count = db__i64(r, 50),
     };
     db__hash(r, 51, ret_job->create_hash);
+    ret_job->array_public_id = db__id(r, 52);
+    ret_job->array_count = db__i64(r, 53);
 }
 
 static enum err_code job_one(struct store *store, enum sql_id sql, const struct db_arg *args,
@@ -124,17 +136,50 @@ enum err_code store_job_list(struct store *store, const struct job_filter *f, st
     size_t count = 0;
     bool row = false;
 
-    TRY(db__query(store->db, SQL_JOB_LIST,
-                  ARGS(ARG_I64("user_id", f->user.v), ARG_BOOL("everything", f->everything),
-                       ARG_TEXT("project", f->project), ARG_TEXT("state", state),
-                       ARG_BOOL("open", f->open),
-                       ARG_I64("before_id", f->before_id ? f->before_id : INT64_MAX),
-                       ARG_I64("limit", f->limit)),
-                  &r, err));
+    if (f->array.len)
+        TRY(db__query(store->db, SQL_JOB_LIST_ARRAY,
+                      ARGS(ARG_I64("user_id", f->user.v), ARG_BOOL("everything", f->everything),
+                           ARG_TEXT("array", f->array), ARG_TEXT("state", state),
+                           ARG_BOOL("open", f->open), ARG_I64("after_id", f->before_id),
+                           ARG_I64("limit", f->limit)),
+                      &r, err));
+    else
+        TRY(db__query(store->db, SQL_JOB_LIST,
+                      ARGS(ARG_I64("user_id", f->user.v), ARG_BOOL("everything", f->everything),
+                           ARG_TEXT("project", f->project), ARG_TEXT("state", state),
+                           ARG_BOOL("fold", f->fold), ARG_BOOL("open", f->open),
+                           ARG_I64("before_id", f->before_id ? f->before_id : INT64_MAX),
+                           ARG_I64("limit", f->limit)),
+                      &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
         job_read(&r, arena, &jobs[count++]);
     *ret_jobs = jobs;
     *ret_count = count;
+    return OK;
+}
+
+enum err_code store_job_array_first(struct store *store, const struct id *array,
+                                    struct arena *arena, struct job *ret_job, struct err *err)
+{
+    enum err_code code =
+        job_one(store, SQL_JOB_ARRAY_FIRST, ARGS(ARG_ID("array", array)), arena, ret_job);
+    return code == OK ? OK : err_set(err, code, "job %s not found", array->text);
+}
+
+enum err_code store_job_array_states(struct store *store, const struct id *array,
+                                     int64_t ret_counts[JOB_STATE_COUNT], struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    memset(ret_counts, 0, JOB_STATE_COUNT * sizeof ret_counts[0]);
+    TRY(db__query(store->db, SQL_JOB_ARRAY_STATES,
+                  ARGS(ARG_ID("array", array), ARG_I64("limit", JOB_STATE_COUNT)), &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        enum job_state state = job_state_from_name(db__view(&r, 0));
+        ENSURE(state < JOB_STATE_COUNT);
+        ret_counts[state] = db__i64(&r, 1);
+    }
     return OK;
 }
 

@@ -4,6 +4,7 @@
 #include "model/job.h"
 #include "store/store.h"
 
+/* The first element of an array comes with `array` 0: it gets its own id there. */
 MUST_CHECK enum err_code store_job_insert(struct store *store, struct job *job, struct err *err);
 MUST_CHECK enum err_code store_job_get(struct store *store, const struct id *id,
                                        struct arena *arena, struct job *ret_job, struct err *err);
@@ -13,14 +14,24 @@ struct job_filter {
     user_id user;         /* sees the projects it is a member of */
     bool everything;      /* administrators */
     struct str project;   /* len 0: all */
+    struct str array;     /* only its elements, first to last; len 0: newest first */
+    bool fold;            /* of an array the first element alone */
     enum job_state state; /* JOB_STATE_COUNT: any */
-    bool open;            /* only jobs that have not ended */
-    int64_t before_id;    /* paging; 0: from the newest */
+    bool open;            /* only jobs (folded: arrays, too) that have not ended */
+    int64_t before_id;    /* paging, 0: from the beginning; in an array the id before */
     int limit;
 };
 MUST_CHECK enum err_code store_job_list(struct store *store, const struct job_filter *filter,
                                         struct arena *arena, struct job **ret_jobs,
                                         size_t *ret_count, struct err *err);
+/* The first element of an array; ERR_NOT_FOUND: there is none of this id. */
+MUST_CHECK enum err_code store_job_array_first(struct store *store, const struct id *array,
+                                               struct arena *arena, struct job *ret_job,
+                                               struct err *err);
+/* How many of its elements are in each state. */
+MUST_CHECK enum err_code store_job_array_states(struct store *store, const struct id *array,
+                                                int64_t ret_counts[JOB_STATE_COUNT],
+                                                struct err *err);
 /* What may change in a job's life, and the event that changed it: row and event together. `detail`
  * is JSON from which the change can be replayed. */
 MUST_CHECK enum err_code store_job_put(struct store *store, const struct job *job,
@@ -53,7 +64,7 @@ MUST_CHECK enum err_code store_job_brief_get(struct store *store, const struct i
                                              bool *ret_found, struct err *err);
 
 /* "Starts after that one": when it succeeded, or however it ended (any_end). */
-#define JOB_AFTER_MAX   1000   /* before one job */
+#define JOB_AFTER_MAX   10000  /* before one job */
 #define JOB_WAITING_MAX 100000 /* after one job */
 struct job_after {
     job_id job, before;

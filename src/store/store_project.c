@@ -210,3 +210,16 @@ enum err_code store_member_owner_count(struct store *store, project_id project, 
     return db__number(store->db, SQL_MEMBER_OWNER_COUNT, ARGS(ARG_I64("project_id", project.v)),
                       ret_count, err);
 }
+
+enum err_code store_project_open_jobs(struct store *store, project_id project, int64_t count,
+                                      int64_t *ret_open, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_PROJECT_OPEN_JOBS_ADD,
+                  ARGS(ARG_I64("id", project.v), ARG_I64("count", count)), &r, err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+        *ret_open = db__i64(&r, 0);
+    return OK;
+}

@@ -43,3 +43,7 @@ MUST_CHECK enum err_code store_member_list(struct store *store, project_id proje
                                            struct err *err);
 MUST_CHECK enum err_code store_member_owner_count(struct store *store, project_id project,
                                                   int64_t *ret_count, struct err *err);
+
+/* `count` more jobs of the project have not ended, or as many fewer; *ret_open: how many now. */
+MUST_CHECK enum err_code store_project_open_jobs(struct store *store, project_id project,
+                                                 int64_t count, int64_t *ret_open, struct err *err);

@@ -255,3 +255,43 @@ enum err_code store_share_name(struct store *store, share_id id, struct arena *a
     *ret_name = row ? db__text(&r, 0, arena) : STR("");
     return OK;
 }
+
+static enum err_code read_targets_of(struct store *store, struct arena *arena, struct share *share,
+                                     struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_SHARE_TARGET_OF,
+                  ARGS(ARG_I64("share_id", share->id.v), ARG_I64("limit", SHARE_TARGETS_MAX)), &r,
+                  err));
+    for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
+        struct allowed_targets *targets = &share->targets;
+        if (!targets->ids)
+            targets->ids = arena_array(arena, SHARE_TARGETS_MAX, sizeof(targets->ids[0]));
+        targets->ids[targets->count++] = (target_id){db__i64(&r, 1)};
+    }
+    return OK;
+}
+
+enum err_code store_share_chain(struct store *store, project_id project, struct arena *arena,
+                                struct share **ret_shares, size_t *ret_count, struct err *err)
+{
+    struct share *shares = arena_array(arena, SHARE_DEPTH_MAX + 2, sizeof *shares);
+    size_t count = 0;
+
+    {
+        CLEANUP(db__result_release) struct db_result r = {0};
+        bool row = false;
+        TRY(db__query(store->db, SQL_SHARE_CHAIN,
+                      ARGS(ARG_I64("project_id", project.v), ARG_I64("limit", SHARE_DEPTH_MAX + 2)),
+                      &r, err));
+        for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
+            share_read(&r, arena, &shares[count++]);
+    }
+    for (size_t i = 0; i < count; i++)
+        TRY(read_targets_of(store, arena, &shares[i], err));
+    *ret_shares = shares;
+    *ret_count = count;
+    return OK;
+}

@@ -16,6 +16,11 @@ MUST_CHECK enum err_code store_share_delete(struct store *store, share_id id, st
 MUST_CHECK enum err_code store_share_list(struct store *store, struct arena *arena,
                                           struct share **ret_shares, size_t *ret_count,
                                           struct err *err);
+/* The node of a project and those above it, upwards: the organisation is the last. With their
+ * targets; depth, parent_at and use are not filled. */
+MUST_CHECK enum err_code store_share_chain(struct store *store, project_id project,
+                                           struct arena *arena, struct share **ret_shares,
+                                           size_t *ret_count, struct err *err);
 /* Adds to each of a list what the open attempts of its projects hold. */
 MUST_CHECK enum err_code store_share_use(struct store *store, struct share *shares, size_t count,
                                          struct err *err);

@@ -62,6 +62,12 @@ void wire_poll_encode(const struct wire_poll *poll, struct json_writer *w)
         json_put_key(w, "several");
         json_put_bool(w, true);
     }
+    json_put_key(w, "features");
+    json_begin_array(w);
+    for (int i = 0; i < FEATURE_COUNT; i++)
+        if (poll->features & FEATURE_BIT(i))
+            json_put_text(w, job_feature_name((enum job_feature)i));
+    json_end_array(w);
     json_end_object(w);
     json_put_key(w, "attempts");
     json_begin_array(w);
@@ -115,6 +121,10 @@ void wire_offer_encode(const struct wire_offer *offer, struct json_writer *w)
         json_put_str(w, offer->code);
     else
         json_put_null(w);
+    if (offer->extra.len) {
+        json_put_key(w, "extra");
+        json_put_raw(w, offer->extra);
+    }
     put_i64(w, "cpus", offer->cpus);
     put_i64(w, "memory_bytes", offer->memory_bytes);
     put_i64(w, "gpus", offer->gpus);
@@ -287,7 +297,7 @@ static enum err_code decode_env(struct arena *arena, json_t *object, struct wire
     json_object_foreach(object, name, value)
     {
         if (!env_name_is_valid(name) || !json_is_string(value) ||
-            json_string_length(value) > WIRE_ENV_BYTES_MAX)
+            json_string_length(value) > WIRE_SECRET_BYTES_MAX)
             return err_set_field(err, ERR_INVALID, "env", "env: \"%.60s\" is not usable", name);
         env[i++] = arena_printf(arena, "%s=%s", name, json_string_value(value));
     }
@@ -295,21 +305,25 @@ static enum err_code decode_env(struct arena *arena, json_t *object, struct wire
     return OK;
 }
 
-static enum err_code decode_config(struct arena *arena, json_t *object, struct wire_offer *offer,
-                                   struct err *err)
+static enum err_code text_of(struct arena *arena, const json_t *object, const char *what,
+                             struct str *ret_text, struct err *err)
 {
     CLEANUP(buf_release) struct buf text = {0};
     struct json_writer w;
 
     buf_init(&text, WIRE_CONFIG_BYTES_MAX);
     json_writer_init(&w, &text);
-    if (object)
-        json_put_value(&w, object);
-    else
-        (void)buf_add_text(&text, "{}");
-    TRY(buf_check(&text, "the config of a job", err));
-    offer->config = arena_copy(arena, buf_str(&text));
+    json_put_value(&w, object);
+    TRY(buf_check(&text, what, err));
+    *ret_text = arena_copy(arena, buf_str(&text));
     return OK;
+}
+
+static enum err_code decode_config(struct arena *arena, json_t *object, struct wire_offer *offer,
+                                   struct err *err)
+{
+    offer->config = STR("{}");
+    return object ? text_of(arena, object, "the config of a job", &offer->config, err) : OK;
 }
 
 /* What a job runs, as an offer and a spec say it. */
@@ -346,6 +360,23 @@ static enum err_code fill_work(struct arena *arena, const struct work_parts *par
     return decode_config(arena, parts->config, offer, err);
 }
 
+/* What a spec says for the executor alone. */
+static enum err_code take_extra(struct arena *arena, const json_t *spec, struct str *ret_extra,
+                                struct err *err)
+{
+    static const char *const names[] = {"image",    "launcher", "shm_bytes",      "disk_bytes",
+                                        "pids",     "volumes",  "read_only_root", "registry",
+                                        "replicas", "buckets",  "health"};
+    CLEANUP(json_release) json_t *extra = json_object();
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (json_object_get(spec, names[i]))
+            (void)json_object_set(extra, names[i], json_object_get(spec, names[i]));
+    if (json_object_size(extra) == 0)
+        return OK;
+    return text_of(arena, extra, "what a spec says for the executor", ret_extra, err);
+}
+
 enum err_code wire_offer_take_spec(struct arena *arena, struct str spec, struct wire_offer *offer,
                                    struct err *err)
 {
@@ -357,6 +388,7 @@ enum err_code wire_offer_take_spec(struct arena *arena, struct str spec, struct 
     json_reader_init(&r, document, "", err);
     take_work(&r, &parts);
     TRY(json_reader_end_open(&r));
+    TRY(take_extra(arena, document, &offer->extra, err));
     return fill_work(arena, &parts, offer, err);
 }
 
@@ -379,6 +411,7 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     struct wire_offer offer = {.number = 1, .rank_count = 1, .node_count = 1};
     struct work_parts parts = {0};
     struct str token = {0};
+    json_t *extra = NULL;
     struct json_reader r;
 
     json_reader_init(&r, object, "", err);
@@ -392,6 +425,7 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     json_take_i64_opt(&r, "rank", 0, JOB_NODES_MAX, &offer.rank);
     json_take_i64_opt(&r, "rank_count", 1, JOB_NODES_MAX, &offer.rank_count);
     json_take_i64_opt(&r, "node_count", 1, JOB_NODES_MAX, &offer.node_count);
+    json_take_object_opt(&r, "extra", &extra);
     take_work(&r, &parts);
     json_take_i64_opt(&r, "cpus", 0, COUNT_MAX, &offer.cpus);
     json_take_i64_opt(&r, "memory_bytes", 0, COUNT_MAX, &offer.memory_bytes);
@@ -402,6 +436,8 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     TRY(json_reader_end_open(&r));
     TRY(check_offer(arena, &offer, token, err));
     TRY(fill_work(arena, &parts, &offer, err));
+    if (extra)
+        TRY(text_of(arena, extra, "what else its spec says", &offer.extra, err));
     *ret_offer = offer;
     return OK;
 }
@@ -492,6 +528,27 @@ enum err_code wire_appended_decode(struct str text, int64_t *ret_offset, struct 
     return OK;
 }
 
+/* An agent that does not say it can do what all could before they were asked. */
+static void take_features(struct json_reader *r, struct wire_poll *poll)
+{
+    json_t *array = NULL;
+
+    poll->features = FEATURE_BIT(FEATURE_NODES);
+    json_take_array_opt(r, "features", FEATURE_COUNT, &array);
+    if (!array)
+        return;
+    poll->features = 0;
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const char *name = json_string_value(json_array_get(array, i));
+        enum job_feature feature = name ? job_feature_from_name(str_from(name)) : FEATURE_COUNT;
+        if (feature == FEATURE_COUNT || poll->features & FEATURE_BIT(feature)) {
+            json_reader_fail(r, "features", "has an item that is no feature, or is there twice");
+            return;
+        }
+        poll->features |= FEATURE_BIT(feature);
+    }
+}
+
 static void take_capacity(json_t *object, struct wire_poll *poll, struct json_reader *outer)
 {
     struct json_reader r;
@@ -504,6 +561,7 @@ static void take_capacity(json_t *object, struct wire_poll *poll, struct json_re
     json_take_text_opt(&r, "gpu_type", GPU_TYPE_BYTES_MAX, &poll->gpu_type);
     json_take_i64_opt(&r, "gpu_memory_bytes", 0, COUNT_MAX, &poll->gpu_memory_bytes);
     json_take_bool_opt(&r, "several", &poll->several);
+    take_features(&r, poll);
     if (outer->code == OK)
         outer->code = json_reader_end(&r);
 }

@@ -13,14 +13,17 @@
 #include "base/json.h"
 #include "model/job.h"
 
-#define WIRE_BOOT_LEN         12
-#define WIRE_TOKEN_LEN        43
-#define WIRE_OFFERS_MAX       1000
-#define WIRE_ATTEMPTS_MAX     10000
-#define WIRE_ARGS_MAX         1000
-#define WIRE_ENV_MAX          200
-#define WIRE_OFFER_ENV_MAX    (3 * WIRE_ENV_MAX) /* the job's, its target's, its project's there */
+#define WIRE_BOOT_LEN     12
+#define WIRE_TOKEN_LEN    43
+#define WIRE_OFFERS_MAX   1000
+#define WIRE_ATTEMPTS_MAX 10000
+#define WIRE_ARGS_MAX     1000
+#define WIRE_ENV_MAX      200
+/* The job's, its target's, its project's there, its secrets, its place in an array. */
+#define WIRE_OFFER_ENV_MAX    (3 * WIRE_ENV_MAX + WIRE_SECRETS_MAX + 3)
+#define WIRE_SECRETS_MAX      64
 #define WIRE_ENV_BYTES_MAX    32768
+#define WIRE_SECRET_BYTES_MAX 65536 /* of one, as the value of a variable */
 #define WIRE_CONFIG_BYTES_MAX (1024 * 1024)
 #define WIRE_CONFIG_DEPTH_MAX                                                                      \
     60 /* a message nests it a few levels deeper, JSON_DEPTH_MAX in all                            \
@@ -41,6 +44,7 @@ struct wire_poll {
     struct str gpu_type;      /* "A100"; len 0: none, or not known */
     int64_t gpu_memory_bytes; /* of one; 0: not known */
     bool several;             /* it stands for several machines: ranks of one job may share it */
+    uint64_t features;        /* of enum job_feature, that its executor can do */
     int64_t wait_ms;
     const struct wire_attempt *attempts; /* all that are held */
     size_t attempt_count;
@@ -56,6 +60,7 @@ struct wire_offer {
     const char *const *env;               /* "NAME=value", NULL-terminated */
     struct str config;                    /* JSON object */
     struct str code;                      /* SHA-256 in hexadecimal; len 0: none */
+    struct str extra; /* JSON object: what else its spec says for the executor; len 0: nothing */
     int64_t cpus, memory_bytes, gpus, timeout_s, grace_s;
     struct str key; /* the job key */
 };
@@ -104,8 +109,8 @@ MUST_CHECK enum err_code wire_polled_decode(struct arena *arena, struct str text
 void wire_offer_encode(const struct wire_offer *offer, struct json_writer *w);
 MUST_CHECK enum err_code wire_offer_decode(struct arena *arena, struct str text,
                                            struct wire_offer *ret_offer, struct err *err);
-/* Fills argv, env, config and code from a job's spec, which names them as an offer does; other
- * members of the spec are not looked at. */
+/* Fills argv, env, config, code and extra from a job's spec, which names them as an offer does;
+ * other members of the spec are not looked at. */
 MUST_CHECK enum err_code wire_offer_take_spec(struct arena *arena, struct str spec,
                                               struct wire_offer *offer, struct err *err);
 /* The answer to an accept and to a status report: the attempt's state now. */

@@ -665,7 +665,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Submit a job; its run is made with it */
+        /** Submit a job or an array of jobs; their runs are made with them. Of an array the answer has the first element */
         put: operations["job_create"];
         post?: never;
         delete?: never;
@@ -681,7 +681,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a job with its attempts */
+        /** Show a job with its attempts; of the id of an array its first element, with counts */
         get: operations["job_show"];
         put?: never;
         post?: never;
@@ -734,7 +734,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel a job; repeating it changes nothing */
+        /** Cancel a job, or all jobs of an array; repeating it changes nothing */
         post: operations["job_cancel"];
         delete?: never;
         options?: never;
@@ -751,7 +751,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Let a held job go into the queue; repeating it changes nothing */
+        /** Let a held job, or those of an array, go into the queue; repeating it changes nothing */
         post: operations["job_release"];
         delete?: never;
         options?: never;
@@ -1714,6 +1714,10 @@ export interface components {
         JobSpec: {
             /** @description argv; no shell sees it */
             command: string[];
+            /** @description Container image; the packed folder, if any, lies in its working folder */
+            image?: string;
+            /** @description Secret with the credential of the image's registry */
+            registry?: string;
             /** @description Digest of the packed folder */
             code?: string;
             git?: components["schemas"]["GitState"];
@@ -1722,11 +1726,55 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
+            /** @description Variable: name of a secret of the project, opened when the job starts */
+            secrets?: {
+                [key: string]: string;
+            };
+            /** @description On each machine */
             gpus?: number;
+            /** @description Any of these */
+            gpu_type?: string | string[];
+            /** @description Of each GPU, at least */
+            gpu_memory_bytes?: number;
             /** @description Cores; 0 or absent: one */
             cpus?: number;
             memory_bytes?: number;
+            /** @description Of /dev/shm */
+            shm_bytes?: number;
+            /** @description What it may write outside volumes */
+            disk_bytes?: number;
+            /** @description Processes and threads at once */
+            pids?: number;
+            read_only_root?: boolean;
+            /** @description Of the targets, which are named */
+            volumes?: components["schemas"]["VolumeMount"][];
+            /** @description Of the targets, which are named */
+            buckets?: components["schemas"]["Label"][];
+            /**
+             * @description What starts the command on each machine; exec when absent
+             * @enum {string}
+             */
+            launcher?: "exec" | "torchrun" | "deepspeed";
             target?: components["schemas"]["Label"];
+            targets?: components["schemas"]["JobTargets"];
+            /** @description Agents on which it does not run */
+            exclude?: components["schemas"]["Label"][];
+            /**
+             * @description A service has no end of its own; batch when absent
+             * @enum {string}
+             */
+            kind?: "batch" | "service";
+            /** @description Of a service */
+            replicas?: number;
+            /** @description Of a service: GET on this port and path */
+            health?: {
+                port: number;
+                path?: string;
+                /** @description 10 when absent */
+                every_s?: number;
+                /** @description In a row, before it is restarted; 3 when absent */
+                failures?: number;
+            };
             /** @description Ends the attempt; when absent the time limit of its queue, or 7 days */
             timeout_s?: number;
             /** @description Between SIGTERM and SIGKILL; 30 when absent */
@@ -1738,6 +1786,12 @@ export interface components {
             /** @description Machines; all start together or none does */
             nodes?: number;
         };
+        /** @description In order of preference */
+        JobTargets: {
+            target: components["schemas"]["Label"];
+            /** @description Before the next one may be used too; at once when absent */
+            wait_s?: number;
+        }[];
         JobCreate: {
             /** @description Id for the run that is made with the job */
             run: string;
@@ -1745,6 +1799,21 @@ export interface components {
             queue?: components["schemas"]["Label"];
             priority?: number;
             held?: boolean;
+            /** @description A job for each index; at most 10000 */
+            array?: {
+                from: number;
+                /** @description The last index */
+                to: number;
+                step?: number;
+                /** @description So many at once */
+                limit?: number;
+            };
+            /** @description Jobs, or arrays, that end before it starts */
+            after?: {
+                job: string;
+                /** @description However they end; else well */
+                any?: boolean;
+            }[];
             tags?: string[];
             notes?: string;
             spec: components["schemas"]["JobSpec"];
@@ -1754,7 +1823,7 @@ export interface components {
              * @description Stable; the console translates it
              * @enum {string}
              */
-            code: "held" | "after" | "array_limit" | "backoff" | "last_record" | "offered" | "queue_held" | "queue_drained" | "project_held" | "quota" | "kept_for_owner" | "parallel_jobs" | "budget_hours" | "budget_money" | "no_agent" | "no_target" | "target_step" | "maintenance" | "agent_offline" | "nodes_excluded" | "gpu_type" | "too_big" | "too_few_nodes" | "busy" | "fragmented" | "waiting_gang" | "reserved_for_other" | "waiting_victims" | "machine_coming" | "turn" | "not_looked_at";
+            code: "held" | "after" | "array_limit" | "backoff" | "last_record" | "offered" | "queue_held" | "queue_drained" | "project_held" | "quota" | "kept_for_owner" | "parallel_jobs" | "budget_hours" | "budget_money" | "no_agent" | "no_target" | "target_step" | "maintenance" | "agent_offline" | "nodes_excluded" | "gpu_type" | "no_feature" | "too_big" | "too_few_nodes" | "busy" | "fragmented" | "waiting_gang" | "reserved_for_other" | "waiting_victims" | "machine_coming" | "turn" | "not_looked_at";
             text: string;
             /** @description What would change it */
             change?: string;
@@ -1838,8 +1907,24 @@ export interface components {
             reason?: string;
             /** @description The log is complete */
             console_final?: boolean;
+            array?: components["schemas"]["JobArray"] | null;
+            /** @description At its submission: what it may wait for long */
+            warnings?: string[];
             spec: components["schemas"]["JobSpec"];
             attempts: components["schemas"]["Attempt"][];
+        };
+        /** @description Of an element of an array */
+        JobArray: {
+            id: components["schemas"]["Id"];
+            index: number;
+            /** @description Elements */
+            count: number;
+            /** @description So many at once */
+            limit?: number;
+            /** @description How many are in which state, where the job stands for its array */
+            states?: {
+                [key: string]: number;
+            };
         };
         JobWhy: {
             state: components["schemas"]["JobState"];
@@ -2162,6 +2247,8 @@ export interface components {
                 gpu_memory_bytes?: components["schemas"]["Count"];
                 /** @description It stands for several machines: ranks of one job may share it */
                 several?: boolean;
+                /** @description What its executor can do beyond a command and a packed folder; when absent nodes */
+                features?: ("image" | "shm" | "pids" | "disk" | "read_only_root" | "registry" | "volumes" | "buckets" | "launcher" | "nodes" | "replicas" | "health")[];
             };
             /** @description Everything this agent still holds, running or not yet fully reported */
             attempts: {
@@ -2185,6 +2272,8 @@ export interface components {
             env: Record<string, never>;
             config: Record<string, never>;
             code: string | null;
+            /** @description What else the spec says for the executor: image, launcher, volumes, ... */
+            extra?: Record<string, never>;
             cpus: number;
             memory_bytes: number;
             gpus: number;
@@ -3530,6 +3619,10 @@ export interface operations {
                 state?: components["schemas"]["JobState"];
                 /** @description Only jobs that have not ended */
                 open?: boolean;
+                /** @description Only the elements of this array, first to last */
+                array?: string;
+                /** @description Of each array only its first element, with how many are in which state */
+                fold?: boolean;
             };
             header?: never;
             path?: never;

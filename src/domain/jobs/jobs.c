@@ -1,145 +1,22 @@
-/* Submitting, listing, cancelling and releasing jobs. */
+/* Listing, cancelling and releasing jobs. */
 #include "domain/jobs/jobs.h"
 
 #include "base/json.h"
 #include "domain/audit/audit.h"
 #include "domain/jobs/jobs_act.h"
-#include "domain/jobs/jobs_shape.h"
 #include "domain/jobs/jobs_state.h"
 #include "domain/projects/projects.h"
-#include "domain/runs/attributes.h"
-#include "store/store_agent.h"
-#include "store/store_log.h"
-#include "store/store_queue.h"
-#include "store/store_run.h"
-#include "store/store_target.h"
 
-#define SPEC_BYTES_MAX (16u * 1024 * 1024)
-
-static enum err_code make_run(struct cmd *cmd, const struct project *project,
-                              const struct job_spec *spec, struct run *ret_run, struct err *err)
-{
-    struct run_spec run_spec = {
-        .id = spec->run,
-        .name = spec->name,
-        .notes = spec->notes,
-        .tags = spec->tags,
-        .command = spec->command,
-        .created = TIME_NONE,
-        .job = spec->id,
-    };
-    bool created = false;
-
-    memcpy(run_spec.hash, spec->hash, HASH_BYTES);
-    TRY(runs_create(cmd, project->id, project->name, &run_spec, ret_run, &created, err));
-    if (!created)
-        return err_set_field(err, ERR_CONFLICT, "run", "run %s exists already", spec->run.text);
-    if (spec->config.len)
-        TRY(attributes_doc_set(cmd, ret_run->id, RUN_DOC_CONFIG, spec->config, err));
-    if (spec->git.len)
-        TRY(attributes_doc_set(
-            cmd, ret_run->id, RUN_DOC_CODE,
-            str_from(arena_printf(cmd->arena, "{\"git\":%.*s}", STR_ARG(spec->git))), err));
-    return OK;
-}
-
-static enum err_code check_queue(struct cmd *cmd, struct str name, struct job_queue *ret_queue,
-                                 struct err *err)
-{
-    if (!name.len)
-        name = STR(QUEUE_DEFAULT);
-    if (store_queue_get(cmd->store, name, cmd->arena, ret_queue, err) != OK)
-        return err_set_field(err, ERR_UNPROCESSABLE, "queue", "queue \"%.*s\" not found",
-                             STR_ARG(name));
-    if (ret_queue->draining)
-        return err_set_field(err, ERR_CONFLICT, "queue",
-                             "queue \"%.*s\" is drained: it takes nothing more", STR_ARG(name));
-    return OK;
-}
-
-static enum err_code check_references(struct cmd *cmd, const struct project *project,
-                                      const struct job_spec *spec, struct job_shape *ret_shape,
-                                      struct err *err)
-{
-    struct target target = {0};
-    int64_t bytes = 0;
-
-    if (spec->target.len &&
-        store_target_get(cmd->store, spec->target, cmd->arena, &target, err) != OK)
-        return err_set_field(err, ERR_UNPROCESSABLE, "spec.target", "target \"%.*s\" not found",
-                             STR_ARG(spec->target));
-    if (spec->code.len && store_blob_get(cmd->store, project->id, spec->code, &bytes, err) != OK)
-        return err_set_field(err, ERR_UNPROCESSABLE, "spec.code",
-                             "this project has no file with digest %.*s", STR_ARG(spec->code));
-    if (target.id.v) {
-        struct job_step *steps = arena_array(cmd->arena, 1, sizeof *steps);
-        steps[0] = (struct job_step){.target = target.id};
-        ret_shape->steps = steps;
-        ret_shape->step_count = 1;
-    }
-    return OK;
-}
-
-enum err_code jobs_submit(struct cmd *cmd, const struct project *project,
-                          const struct job_spec *spec, struct job *ret_job, bool *ret_created,
-                          struct err *err)
-{
-    struct job_event event = {.kind = JOB_EVENT_SUBMITTED, .at = cmd->now};
-    struct job_shape shape = {0};
-    struct job_queue queue;
-    struct job job;
-    struct run run;
-
-    if (store_job_get(cmd->store, &spec->id, cmd->arena, &job, NULL) == OK) {
-        if (job.project.v != project->id.v || memcmp(job.create_hash, spec->hash, HASH_BYTES) != 0)
-            return err_set(err, ERR_CONFLICT, "job %s exists already, made with another body",
-                           spec->id.text);
-        *ret_job = job;
-        *ret_created = false;
-        return OK;
-    }
-    TRY(check_queue(cmd, spec->queue, &queue, err));
-    job = (struct job){
-        .public_id = spec->id,
-        .project = project->id,
-        .queue = queue.id,
-        .owner = cmd->who->user,
-        .name = spec->name.data ? spec->name : arena_copy(cmd->arena, id_str(&spec->id)),
-        .state = spec->held ? JOB_HELD : JOB_QUEUED,
-        .kind = spec->kind,
-        .priority = spec->priority,
-        .spec = spec->spec,
-        .node_count = spec->node_count,
-        .need = spec->need,
-        .timeout_s = spec->timeout_s   ? spec->timeout_s
-                     : queue.timeout_s ? queue.timeout_s
-                                       : JOB_TIMEOUT_S_DEFAULT,
-        .grace_s = spec->grace_s,
-        .retries = spec->retries,
-        .retry_failed = spec->retry_failed,
-        .created = cmd->now,
-        .queued = spec->held ? TIME_NONE : cmd->now,
-    };
-    memcpy(job.create_hash, spec->hash, HASH_BYTES);
-    TRY(check_references(cmd, project, spec, &shape, err));
-    job.shape = job_shape_encode(&shape, cmd->arena);
-    TRY(make_run(cmd, project, spec, &run, err));
-    job.run = run.id;
-    TRY(store_job_insert(cmd->store, &job, err));
-    TRY(store_job_by_id(cmd->store, job.id, cmd->arena, &job, err));
-    TRY(jobs__happen(cmd, &job, NULL, &event, err));
-    TRY(audit_add(cmd, str_from(arena_printf(cmd->arena, "job %s", spec->id.text)), job.name, err));
-    *ret_job = job;
-    *ret_created = true;
-    return OK;
-}
+#define SPEC_BYTES_MAX   (16u * 1024 * 1024)
+#define ELEMENTS_AT_ONCE 1000 /* of an array, read together */
 
 enum err_code jobs_require(struct cmd *cmd, const struct id *id, enum role need,
                            struct job *ret_job, struct err *err)
 {
     struct job job;
 
-    TRY(store_job_get(cmd->store, id, cmd->arena, &job, err));
+    if (store_job_get(cmd->store, id, cmd->arena, &job, NULL) != OK)
+        TRY(store_job_array_first(cmd->store, id, cmd->arena, &job, err));
     TRY(projects_require_for(cmd, job.project, need, "job", id->text, err));
     *ret_job = job;
     return OK;
@@ -172,7 +49,7 @@ enum err_code jobs_events(struct cmd *cmd, job_id job, int64_t after_seq, int li
                                 ret_count, err);
 }
 
-enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err)
+static enum err_code cancel(struct cmd *cmd, struct job *job, struct err *err)
 {
     struct job_event event = {
         .kind = JOB_EVENT_CANCEL,
@@ -184,26 +61,102 @@ enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err)
     };
     struct jobs_ranks ranks, *of = NULL;
 
-    if (job->cancel_asked || !job_event_is_legal(job->state, JOB_EVENT_CANCEL))
-        return OK; /* it is stopping or has ended: repeating changes nothing */
     if (job->attempt.v) {
         TRY(jobs__ranks_get(cmd, job->attempt, &ranks, err));
         of = &ranks;
     }
-    TRY(jobs__stop(cmd, job, of, &event, err));
-    return audit_add(cmd, str_from(arena_printf(cmd->arena, "job %s", job->public_id.text)),
-                     STR("cancel asked"), err);
+    return jobs__stop(cmd, job, of, &event, err);
+}
+
+/* It is stopping or has ended otherwise: repeating changes nothing. */
+static bool can_cancel(const struct job *job)
+{
+    return !job->cancel_asked && job_event_is_legal(job->state, JOB_EVENT_CANCEL);
+}
+
+static enum err_code audit_job(struct cmd *cmd, const struct id *id, const char *what,
+                               struct err *err)
+{
+    return audit_add(cmd, str_from(arena_printf(cmd->arena, "job %s", id->text)), str_from(what),
+                     err);
+}
+
+enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err)
+{
+    if (!can_cancel(job))
+        return OK;
+    TRY(cancel(cmd, job, err));
+    return audit_job(cmd, &job->public_id, "cancel asked", err);
+}
+
+static enum err_code release(struct cmd *cmd, struct job *job, struct err *err)
+{
+    struct job_event event = {.kind = JOB_EVENT_RELEASED, .at = cmd->now};
+
+    return jobs__happen(cmd, job, NULL, &event, err);
+}
+
+static bool can_release(const struct job *job)
+{
+    return job_event_is_legal(job->state, JOB_EVENT_RELEASED);
 }
 
 enum err_code jobs_release(struct cmd *cmd, struct job *job, struct err *err)
 {
-    struct job_event event = {.kind = JOB_EVENT_RELEASED, .at = cmd->now};
-
-    if (!job_event_is_legal(job->state, JOB_EVENT_RELEASED))
+    if (!can_release(job))
         return OK;
-    TRY(jobs__happen(cmd, job, NULL, &event, err));
-    return audit_add(cmd, str_from(arena_printf(cmd->arena, "job %s", job->public_id.text)),
-                     STR("released"), err);
+    TRY(release(cmd, job, err));
+    return audit_job(cmd, &job->public_id, "released", err);
+}
+
+/* What happens to every element of an array for which it can. */
+struct to_each {
+    bool (*can)(const struct job *job);
+    enum err_code (*happen)(struct cmd *cmd, struct job *job, struct err *err);
+    const char *audit;
+};
+
+static enum err_code to_each(struct cmd *cmd, struct job *first, const struct to_each *what,
+                             struct err *err)
+{
+    struct job_filter filter = {.array = id_str(&first->array_public_id),
+                                .state = JOB_STATE_COUNT,
+                                .open = true,
+                                .everything = true,
+                                .limit = ELEMENTS_AT_ONCE};
+    bool any = false;
+    size_t count = 0;
+
+    do {
+        struct job *jobs;
+        TRY(store_job_list(cmd->store, &filter, cmd->arena, &jobs, &count, err));
+        for (size_t i = 0; i < count; i++) {
+            filter.before_id = jobs[i].id.v;
+            if (!what->can(&jobs[i]))
+                continue;
+            any = true;
+            TRY(what->happen(cmd, &jobs[i], err));
+        }
+    } while (count == ELEMENTS_AT_ONCE);
+    if (any)
+        TRY(audit_job(cmd, &first->array_public_id, what->audit, err));
+    return store_job_by_id(cmd->store, first->id, cmd->arena, first, err);
+}
+
+enum err_code jobs_cancel_array(struct cmd *cmd, struct job *job, struct err *err)
+{
+    return to_each(cmd, job, &(struct to_each){can_cancel, cancel, "cancel asked of all"}, err);
+}
+
+enum err_code jobs_release_array(struct cmd *cmd, struct job *job, struct err *err)
+{
+    return to_each(cmd, job, &(struct to_each){can_release, release, "all released"}, err);
+}
+
+enum err_code jobs_array_states(struct cmd *cmd, const struct id *array,
+                                int64_t ret_counts[JOB_STATE_COUNT], struct err *err)
+{
+    return store_job_array_states(cmd->store, array, ret_counts, err);
 }
 
 enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run, struct err *err)

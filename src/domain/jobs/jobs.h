@@ -17,9 +17,25 @@
 #define JOB_GRACE_S_DEFAULT   30
 #define JOB_RETRIES_DEFAULT   3
 
+/* A target of a job's list, by name, and how long it waits before the next one opens too. */
+struct job_place {
+    struct str target;
+    int64_t wait_s;
+};
+
+/* A job, or all elements of an array, that the job comes after. */
+struct job_before {
+    struct id id;
+    bool any_end;
+};
+
 struct job_spec {
-    struct id id, run;
+    struct id id, run;            /* of an array: from which those of its elements are made */
     struct str name, tags, notes; /* data NULL: defaults */
+    int64_t array_count;          /* 0: it is no array */
+    int64_t array_from, array_step, array_limit;
+    const struct job_before *before;
+    size_t before_count;
     int64_t priority;
     bool held;
     struct str spec;            /* canonical JSON of the spec, checked */
@@ -29,17 +45,34 @@ struct job_spec {
     enum job_kind kind;
     int64_t node_count;
     struct job_need need;
-    struct str queue;  /* len 0: the default one */
-    struct str target; /* len 0: any */
+    struct str queue;                    /* len 0: the default one */
+    const struct job_place *places;      /* none: any target */
+    bool one_place;                      /* it came as "target", not as a list */
+    const struct str *gpu_types;         /* none: any */
+    const struct str *excluded;          /* names of agents */
+    const struct str *volumes, *buckets; /* names that its targets have */
+    const struct str *secrets;           /* names that the project has */
+    size_t place_count, gpu_type_count, excluded_count, volume_count, bucket_count, secret_count;
+    int64_t gpu_memory_bytes;
+    uint64_t needs;    /* of enum job_feature */
     int64_t timeout_s; /* 0: the queue's, or JOB_TIMEOUT_S_DEFAULT */
     int64_t grace_s, retries;
     bool retry_failed;
     uint8_t hash[HASH_BYTES]; /* of the whole body */
 };
 
+/* All elements of an array, or none; *ret_job is the first then. The same again changes nothing.
+ * ERR_CONFLICT: made before with another body; ERR_LIMIT: too many open jobs; ERR_UNPROCESSABLE:
+ * it names what is not there, or can never start. */
 MUST_CHECK enum err_code jobs_submit(struct cmd *cmd, const struct project *project,
                                      const struct job_spec *spec, struct job *ret_job,
                                      bool *ret_created, struct err *err);
+/* What may keep it waiting for long, as texts for who submitted it. */
+#define JOB_WARNINGS_MAX 4
+MUST_CHECK enum err_code jobs_warnings(struct cmd *cmd, const struct job_spec *spec,
+                                       struct str ret_texts[JOB_WARNINGS_MAX], size_t *ret_count,
+                                       struct err *err);
+/* Of the id of an array its first element. */
 MUST_CHECK enum err_code jobs_require(struct cmd *cmd, const struct id *id, enum role need,
                                       struct job *ret_job, struct err *err);
 MUST_CHECK enum err_code jobs_list(struct cmd *cmd, struct job_filter *filter,
@@ -56,6 +89,11 @@ MUST_CHECK enum err_code jobs_events(struct cmd *cmd, job_id job, int64_t after_
 MUST_CHECK enum err_code jobs_cancel(struct cmd *cmd, struct job *job, struct err *err);
 /* A held job goes into the queue; others stay as they are. */
 MUST_CHECK enum err_code jobs_release(struct cmd *cmd, struct job *job, struct err *err);
+/* The same to all elements of the array of `job`, which is read anew. */
+MUST_CHECK enum err_code jobs_cancel_array(struct cmd *cmd, struct job *job, struct err *err);
+MUST_CHECK enum err_code jobs_release_array(struct cmd *cmd, struct job *job, struct err *err);
+MUST_CHECK enum err_code jobs_array_states(struct cmd *cmd, const struct id *array,
+                                           int64_t ret_counts[JOB_STATE_COUNT], struct err *err);
 /* Before a run is deleted: deletes its ended job; ERR_CONFLICT while the job has not ended. */
 MUST_CHECK enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run,
                                             struct err *err);
@@ -91,6 +129,8 @@ struct job_offer {
     struct placement placement;
     char token[WIRE_TOKEN_LEN + 1];
     struct key_text key;
+    const char **secrets; /* "NAME=value", for its environment; in the cmd's arena */
+    size_t secret_count;
 };
 struct agent_poll_answer {
     struct job_offer *offers;

@@ -8,6 +8,7 @@
 #include "domain/jobs/jobs_state.h"
 #include "store/store_agent.h"
 #include "store/store_identity.h"
+#include "store/store_project.h"
 #include "store/store_run.h"
 
 static enum err_code act_on_run(struct cmd *cmd, const struct job *job, enum run_state state,
@@ -92,6 +93,10 @@ enum err_code jobs__happen(struct cmd *cmd, struct job *job, struct jobs_ranks *
         event->attempt = attempt->public_id;
     TRY(job_apply(job, event, err));
     event->seq = job->event_count;
+    if (job_state_ended(job->state) && !job_state_ended(before.state)) {
+        int64_t open = 0;
+        TRY(store_project_open_jobs(cmd->store, job->project, -1, &open, err));
+    }
     if (attempt) {
         attempt_apply(attempt, event, &before);
         if (event->kind == JOB_EVENT_ENDED || event->kind == JOB_EVENT_LOST)

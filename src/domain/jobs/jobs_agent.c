@@ -5,6 +5,7 @@
 #include "domain/identity/identity.h"
 #include "domain/jobs/jobs_act.h"
 #include "domain/jobs/jobs_state.h"
+#include "domain/secrets/secrets.h"
 #include "domain/targets/targets.h"
 #include "store/store_run.h"
 
@@ -73,14 +74,71 @@ enum err_code jobs_attempt_require(struct cmd *cmd, const struct wire_attempt *r
     return OK;
 }
 
-static enum err_code make_offer(struct cmd *cmd, struct placement *placement,
-                                struct job_offer *ret_offer, struct err *err)
+/* The variables that a job gets from secrets, opened now: what it names by then. *ret_bytes: their
+ * values together. */
+static enum err_code open_secrets(struct cmd *cmd, struct job_offer *o, size_t *ret_bytes,
+                                  struct err *err)
 {
-    struct job_offer *o = ret_offer;
+    CLEANUP(json_release) json_t *secrets = NULL;
+    struct str text = {0};
+    const char *variable;
+    json_t *name;
+
+    if (memmem(o->job.spec.data, o->job.spec.len, "\"secrets\"", 9)) /* most have none */
+        text = jobs_spec_member(cmd, &o->job, "secrets");
+    if (!text.len)
+        return OK;
+    TRY(json_parse(text, WIRE_MESSAGE_BYTES_MAX, &secrets, err));
+    o->secrets = arena_array(cmd->arena, json_object_size(secrets), sizeof(o->secrets[0]));
+    json_object_foreach(secrets, variable, name)
+    {
+        struct str value;
+        TRY(secrets_open(cmd, o->job.project, str_from(json_string_value(name)), &value, err));
+        o->secrets[o->secret_count++] =
+            arena_printf(cmd->arena, "%s=%.*s", variable, STR_ARG(value));
+        *ret_bytes += value.len;
+    }
+    return OK;
+}
+
+/* It has no chance without a secret that is gone; one that does not open is tried again later. */
+static enum err_code withdraw(struct cmd *cmd, struct job_offer *o, enum err_code why,
+                              const char *reason, struct err *err)
+{
+    struct job_event event = {
+        .kind = JOB_EVENT_WITHDRAWN,
+        .at = cmd->now,
+        .exit_code = EXIT_NONE,
+        .exit_signal = EXIT_NONE,
+        .ending = why == ERR_NOT_FOUND ? ENDING_SECRET : ENDING_NOT_TAKEN,
+        .actor = STR("system"),
+        .reason = str_from(arena_text(cmd->arena, str_from(reason))),
+    };
+    struct jobs_ranks ranks;
+
+    if (!job_event_is_legal(o->job.state, JOB_EVENT_WITHDRAWN))
+        return OK;
+    TRY(jobs__ranks_get(cmd, o->attempt.id, &ranks, err));
+    return jobs__stop(cmd, &o->job, &ranks, &event, err);
+}
+
+static enum err_code make_offer(struct cmd *cmd, struct placement *placement,
+                                struct agent_poll_answer *answer, struct err *err)
+{
+    struct job_offer *o = &answer->offers[answer->offer_count];
+    size_t secret_bytes = 0;
+    struct err why = {0};
+    enum err_code code;
     time_ms expires;
 
     TRY(store_attempt_by_id(cmd->store, placement->attempt, cmd->arena, &o->attempt, err));
     TRY(store_job_by_id(cmd->store, o->attempt.job, cmd->arena, &o->job, err));
+    code = open_secrets(cmd, o, &secret_bytes, &why);
+    TRY(store_trouble(cmd->store, err));
+    if (code != OK)
+        return withdraw(cmd, o, code, why.text, err);
+    answer->offer_count++;
+    answer->spec_bytes += o->job.spec.len + secret_bytes + OFFER_FIXED_BYTES;
     token_make(o->token, placement->token_hash);
     TRY(store_placement_put(cmd->store, placement, err));
     expires = cmd->now + (o->job.timeout_s + o->job.grace_s + KEY_SLACK_S) * 1000;
@@ -126,13 +184,9 @@ static enum err_code poll_one(struct cmd *cmd, struct placement *placement, bool
                               struct agent_poll_answer *answer, struct err *err)
 {
     if (placement->state == ATTEMPT_OFFERED && !held) {
-        struct job_offer *offer = &answer->offers[answer->offer_count];
         if (answer->spec_bytes >= OFFER_SPECS_BYTES_MAX)
             return OK; /* the agent comes again as soon as it has these */
-        TRY(make_offer(cmd, placement, offer, err));
-        answer->offer_count++;
-        answer->spec_bytes += offer->job.spec.len + OFFER_FIXED_BYTES;
-        return OK;
+        return make_offer(cmd, placement, answer, err);
     }
     if (placement->state == ATTEMPT_STOPPING && held) {
         struct attempt attempt;

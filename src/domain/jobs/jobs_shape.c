@@ -28,6 +28,8 @@ struct str job_shape_encode(const struct job_shape *s, struct arena *arena)
     }
     if (s->gpu_memory_bytes)
         put_i64(&w, "gpu_memory_bytes", s->gpu_memory_bytes);
+    if (s->needs)
+        put_i64(&w, "needs", (int64_t)s->needs);
     if (s->step_count) {
         json_put_key(&w, "steps");
         json_begin_array(&w);
@@ -92,14 +94,17 @@ enum err_code job_shape_decode(struct str text, struct arena *arena, struct job_
     json_t *types = NULL, *steps = NULL, *excluded = NULL;
     struct job_shape shape = {0};
     struct json_reader r;
+    int64_t needs = 0;
 
     TRY(json_parse(text, SHAPE_BYTES_MAX, &json, err));
     json_reader_init(&r, json, "", err);
     json_take_array_opt(&r, "gpu_types", JOB_GPU_TYPES_MAX, &types);
     json_take_i64_opt(&r, "gpu_memory_bytes", 0, INT64_MAX, &shape.gpu_memory_bytes);
+    json_take_i64_opt(&r, "needs", 0, INT64_MAX, &needs);
     json_take_array_opt(&r, "steps", JOB_STEPS_MAX, &steps);
     json_take_array_opt(&r, "excluded", JOB_EXCLUDED_MAX, &excluded);
     TRY(json_reader_end(&r));
+    shape.needs = (uint64_t)needs;
     if (types)
         take_types(types, arena, &shape);
     if (excluded)

@@ -6,10 +6,6 @@
 #include "base/err.h"
 #include "model/job.h"
 
-#define JOB_STEPS_MAX     8
-#define JOB_GPU_TYPES_MAX 16
-#define JOB_EXCLUDED_MAX  1000
-
 struct job_step {
     target_id target; /* 0: any */
     int64_t wait_ms;  /* before the next step opens too; of the last it means nothing */
@@ -19,6 +15,7 @@ struct job_shape {
     const struct str *gpu_types; /* any of these; none: whatever there is */
     size_t gpu_type_count;
     int64_t gpu_memory_bytes; /* at least, of each; 0: any */
+    uint64_t needs;           /* of enum job_feature, that the agent must be able to do */
     const struct job_step *steps;
     size_t step_count;
     const agent_id *excluded; /* by rising id */

@@ -8,9 +8,10 @@
 #include "store/store_share.h"
 #include "store/store_target.h"
 
-#define LOAD_PAGE       10000
-#define FOLLOWERS_MAX   1000000
-#define SHAPES_TOO_MANY 10000 /* more than four times the jobs, and this: read all anew */
+#define LOAD_PAGE           10000
+#define FOLLOWERS_MAX       1000000
+#define AFTER_READ_EACH_MAX 100
+#define SHAPES_TOO_MANY     10000 /* more than four times the jobs, and this: read all anew */
 
 /* Who waits for an open job. */
 struct follower {
@@ -234,6 +235,18 @@ static void drop_job(struct jobs_snapshot *s, const struct id *id)
     job_free(k);
 }
 
+/* One that comes after very many is not read again with each that ends: how these ended it hears
+ * when few are left. */
+static bool count_down(struct jobs_snapshot *s, const struct id *follower)
+{
+    struct known_job *k = map_get(&s->by_id, id_str(follower));
+
+    if (!k || k->after_open <= AFTER_READ_EACH_MAX)
+        return false;
+    k->after_open--;
+    return true;
+}
+
 static enum err_code read_job(struct jobs_snapshot *s, struct store *store, const struct id *id,
                               bool *ret_open, struct err *err)
 {
@@ -275,7 +288,8 @@ enum err_code jobs_snapshot_job(struct jobs_snapshot *s, struct store *store, co
         return OK;
     f = map_take(&s->followers, id_str(id));
     for (size_t i = 0; f && i < f->count && code == OK; i++)
-        code = read_job(s, store, &f->ids[i], &open, err);
+        if (!count_down(s, &f->ids[i]))
+            code = read_job(s, store, &f->ids[i], &open, err);
     if (f)
         mem_free(f->ids);
     mem_free(f);
@@ -320,6 +334,7 @@ static enum err_code read_agents(struct jobs_snapshot *s, struct store *store, i
             .gpu_type = jobs__gpu_type(s, a->gpu_type),
             .gpu_memory_bytes = a->gpu_memory_bytes,
             .several = a->several,
+            .features = a->features,
             .total = {{[RESOURCE_CPU] = a->cpus * 1000,
                        [RESOURCE_GPU] = a->gpus,
                        [RESOURCE_MEMORY] = a->memory_bytes,

@@ -319,6 +319,7 @@ static void build_shapes(struct jobs_snapshot *s, struct arena *arena, struct sc
                       [RESOURCE_MEMORY] = from->need.memory_bytes,
                       [RESOURCE_SLOT] = 1}},
             .gpu_memory_bytes = from->asks.gpu_memory_bytes,
+            .needs = from->asks.needs,
             .steps = steps,
             .step_count = (uint32_t)from->asks.step_count,
             .excluded = from->asks.excluded,

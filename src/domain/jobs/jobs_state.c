@@ -114,9 +114,13 @@ static void apply_final(struct job *job)
 }
 
 /* Nothing started: it does not count against the retries. An offer that fails again and again is
- * made more and more rarely. */
+ * made more and more rarely; without a secret that it names it can never start. */
 static void apply_withdrawn(struct job *job, const struct job_event *e)
 {
+    if (e->ending == ENDING_SECRET) {
+        end_job(job, JOB_FAILED, ENDING_SECRET, e);
+        return;
+    }
     job->withdrawals++;
     job->not_before = job->withdrawals < 2 ? TIME_NONE : e->at + backoff_ms(job->withdrawals - 1);
     back_to_queue(job, e);

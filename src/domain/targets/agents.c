@@ -155,11 +155,13 @@ enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *er
     lease_renew(cmd, &agent->public_id);
     changed = before.seen == TIME_NONE || !str_eq(before.boot, agent->boot) ||
               before.slots != agent->slots || before.cpus != agent->cpus ||
-              before.gpus != agent->gpus || before.memory_bytes != agent->memory_bytes;
+              before.gpus != agent->gpus || before.memory_bytes != agent->memory_bytes ||
+              before.features != agent->features;
     agent->seen = cmd->now;
     TRY(store_agent_seen(cmd->store, agent, err));
     if (changed || silent > cmd->domain->config.agent_silent_ms) {
         cmd->wake_scheduler = true;
+        cmd->domain->fleet.known = false;
         cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), &agent->public_id);
     }
     return OK;

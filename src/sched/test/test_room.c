@@ -210,6 +210,15 @@ static void what_never_fits_is_told_apart(void **state)
     w.shapes[shape].gpu_types = 1 << 1;
     world_cycle(&w);
     assert_int_equal(world_wait(&w, job)->code, WAIT_GPU_TYPE);
+    w.shapes[shape].gpu_types = 0;
+    w.shapes[shape].needs = 6;
+    w.nodes[0].features = 3;
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, job)->code, WAIT_NO_FEATURE);
+    assert_int_equal(world_wait(&w, job)->features, 4);
+    w.nodes[0].features = 7; /* it can do it, but is too small still */
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, job)->code, WAIT_TOO_BIG);
     w.shapes[shape] = w.shapes[world_shape(&w, 2, 4)];
     world_cycle(&w);
     assert_int_equal(world_wait(&w, job)->code, WAIT_TOO_FEW_NODES);

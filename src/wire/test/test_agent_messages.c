@@ -121,6 +121,7 @@ static void poll_and_status_have_the_fields_of_the_api(void **state)
                              .slots = 2,
                              .cpus = 4,
                              .memory_bytes = 1000,
+                             .features = FEATURE_BIT(FEATURE_IMAGE) | FEATURE_BIT(FEATURE_NODES),
                              .wait_ms = 5,
                              .attempts = &held,
                              .attempt_count = 1};
@@ -140,11 +141,11 @@ static void poll_and_status_have_the_fields_of_the_api(void **state)
     buf_init(&out, 10000);
     json_writer_init(&w, &out);
     wire_poll_encode(&poll, &w);
-    assert_string_equal(
-        out.data,
-        "{\"boot\":\"abcdefghij22\",\"version\":\"0.1.0\",\"executor\":\"process\","
-        "\"wait_ms\":5,\"capacity\":{\"slots\":2,\"cpus\":4,\"memory_bytes\":1000,"
-        "\"gpus\":0},\"attempts\":[{\"attempt\":\"tabcdefghij22\",\"token\":\"" TOKEN "\"}]}");
+    assert_string_equal(out.data,
+                        "{\"boot\":\"abcdefghij22\",\"version\":\"0.1.0\",\"executor\":\"process\","
+                        "\"wait_ms\":5,\"capacity\":{\"slots\":2,\"cpus\":4,\"memory_bytes\":1000,"
+                        "\"gpus\":0,\"features\":[\"image\",\"nodes\"]},\"attempts\":[{\"attempt\":"
+                        "\"tabcdefghij22\",\"token\":\"" TOKEN "\"}]}");
     buf_clear(&out);
     json_writer_init(&w, &out);
     wire_status_encode(&status, &w);

@@ -98,6 +98,18 @@ static struct job after(enum job_state from, struct job_event event)
     return job;
 }
 
+static void an_offer_without_its_secret_ends_the_job(void **state)
+{
+    struct job_event e = event_of(JOB_EVENT_WITHDRAWN);
+
+    (void)state;
+    e.ending = ENDING_NOT_TAKEN;
+    assert_int_equal(after(JOB_OFFERED, e).state, JOB_QUEUED);
+    e.ending = ENDING_SECRET;
+    assert_int_equal(after(JOB_OFFERED, e).state, JOB_FAILED);
+    assert_int_equal(after(JOB_OFFERED, e).ending, ENDING_SECRET);
+}
+
 static void an_end_is_good_only_with_exit_code_0_and_nothing_else(void **state)
 {
     struct job_event e = event_of(JOB_EVENT_ENDED);
@@ -431,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_event_in_every_state_is_allowed_or_refused_as_written),
+        cmocka_unit_test(an_offer_without_its_secret_ends_the_job),
         cmocka_unit_test(an_end_is_good_only_with_exit_code_0_and_nothing_else),
         cmocka_unit_test(a_cancelled_job_is_cancelled_however_its_work_ended),
         cmocka_unit_test(retry_refuses_when_attempts_are_used_up),

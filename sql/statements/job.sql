@@ -164,6 +164,9 @@ UPDATE job SET state = :state, ended = :ended, priority = :priority, attempt_cou
     final = :final, reason = :reason, event_count = :event_count
 WHERE id = :id;
 
+-- name: job_move
+UPDATE job SET queue_id = :queue_id, shape = :shape, spec = :spec WHERE id = :id;
+
 -- name: job_after_insert
 INSERT INTO job_after (job_id, before_id, any_end) VALUES (:job_id, :before_id, :any_end)
 ON CONFLICT (job_id, before_id) DO UPDATE SET any_end = excluded.any_end;

@@ -5,6 +5,7 @@
 #include "gen/http_routes.h"
 #include "http/http_dispatch.h"
 #include "http/http_render.h"
+#include "http/http_take.h"
 #include "http/http_take_spec.h"
 
 /* Adds to `parts` what is read of a job for every answer. */
@@ -161,5 +162,29 @@ enum err_code http_job_release(struct http_call *call, struct err *err)
 {
     TRY(names_array(call) ? jobs_release_array(&call->cmd, &call->job, err)
                           : jobs_release(&call->cmd, &call->job, err));
+    return render_named(call, err);
+}
+
+enum err_code http_job_change(struct http_call *call, struct err *err)
+{
+    struct job_change change = {.held = -1, .priority = INT64_MIN};
+    struct job_spec places = {0};
+    struct json_reader r;
+    bool held = false;
+
+    json_reader_init_strict(&r, call->body, "", err);
+    json_take_i64_opt(&r, "priority", -1000, 1000, &change.priority);
+    http_take_label_opt(&r, "queue", &change.queue);
+    http_take_places(call, &r, "targets", &places);
+    json_take_bool_opt(&r, "held", &held);
+    if (json_object_get(call->body, "held"))
+        change.held = held ? 1 : 0;
+    TRY(json_reader_end(&r));
+    change.has_priority = change.priority != INT64_MIN;
+    change.places = places.places;
+    change.place_count = places.place_count;
+    if (json_object_size(call->body) == 0)
+        return err_set(err, ERR_INVALID, "the body says nothing to change");
+    TRY(jobs_change(&call->cmd, &call->job, names_array(call), &change, err));
     return render_named(call, err);
 }

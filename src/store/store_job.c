@@ -212,6 +212,14 @@ enum err_code store_job_put(struct store *store, const struct job *j, const stru
                    NULL, err);
 }
 
+enum err_code store_job_move(struct store *store, const struct job *j, struct err *err)
+{
+    return db__run(store->db, SQL_JOB_MOVE,
+                   ARGS(ARG_I64("id", j->id.v), ARG_I64("queue_id", j->queue.v),
+                        ARG_TEXT("shape", j->shape), ARG_TEXT("spec", j->spec)),
+                   NULL, err);
+}
+
 enum err_code store_job_delete(struct store *store, job_id id, struct err *err)
 {
     static const enum sql_id parts[] = {SQL_JOB_DELETE_EVENTS,     SQL_JOB_DELETE_KEYS,

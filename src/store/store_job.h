@@ -37,6 +37,9 @@ MUST_CHECK enum err_code store_job_array_states(struct store *store, const struc
 MUST_CHECK enum err_code store_job_put(struct store *store, const struct job *job,
                                        const struct job_event *event, struct str detail,
                                        struct err *err);
+/* Queue, shape and spec, which store_job_put leaves as they are. */
+MUST_CHECK enum err_code store_job_move(struct store *store, const struct job *job,
+                                        struct err *err);
 MUST_CHECK enum err_code store_job_delete(struct store *store, job_id id, struct err *err);
 
 struct job_event_row {

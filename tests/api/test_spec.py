@@ -376,3 +376,47 @@ def test_a_project_has_so_many_open_jobs_at_most(tmp_path: Path) -> None:
         assert put(server).status == 201
         server.ok("PUT", "/api/v1/projects/other", {})
         submit(server, "other")
+
+
+def change(server: Server, job: str, **what: Any) -> Any:
+    return server.call("PATCH", f"/api/v1/jobs/{job}", what)
+
+
+def test_a_job_moves_to_another_target_by_changing_one_word(server: Server) -> None:
+    agent = Agent(server)
+    server.ok("PUT", "/api/v1/targets/away", {"price_hour_micro": 1})
+    agent.poll()
+    job = put(server, {"target": "away"}).json["id"]
+    waits(server, job, "no_agent")
+    moved = change(server, job, targets=[{"target": "local"}])
+    assert (moved.status, moved.json["spec"]["targets"]) == (200, [{"target": "local"}])
+    assert "target" not in moved.json["spec"]
+    assert agent.offer()["job"] == job
+    events = server.ok("GET", f"/api/v1/jobs/{job}/events")["items"]
+    assert [e["detail"]["reason"] for e in events if e["kind"] == "changed"] == ["targets local"]
+
+
+def test_what_waits_can_be_changed_and_what_runs_only_its_priority(server: Server) -> None:
+    server.ok("PUT", "/api/v1/queues/night", {})
+    job = put(server).json["id"]
+    changed = change(server, job, priority=7, queue="night", held=True).json
+    assert (changed["priority"], changed["queue"], changed["state"]) == (7, "night", "held")
+    assert change(server, job, held=False).json["state"] == "queued"
+    assert change(server, job, queue="none").json["field"] == "queue"
+    assert change(server, job, targets=[{"target": "none"}]).status == 422
+    assert change(server, job).status == 400
+    agent = Agent(server)
+    attempt, token = started(server, agent, job)
+    assert change(server, job, priority=9).json["priority"] == 9
+    refused = change(server, job, queue="default")
+    assert refused.status == 409 and "running" in refused.json["message"]
+    finish(agent, attempt, token)
+    ended = change(server, job, priority=1)
+    assert ended.status == 409 and "succeeded" in ended.json["message"]
+
+
+def test_an_array_is_changed_as_one(server: Server) -> None:
+    array = put(server, {}, array={"from": 1, "to": 3}).json["array"]["id"]
+    assert change(server, array, held=True).json["array"]["states"] == {"held": 3}
+    change(server, array, priority=5)
+    assert {j["priority"] for j in server.ok("GET", f"/api/v1/jobs?array={array}")["items"]} == {5}

@@ -688,7 +688,8 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /** Change where a job waits; of one that has started, its priority alone. Of the id of an array all elements that can be changed */
+        patch: operations["job_change"];
         trace?: never;
     };
     "/api/v1/jobs/{job}/events": {
@@ -1817,6 +1818,12 @@ export interface components {
             tags?: string[];
             notes?: string;
             spec: components["schemas"]["JobSpec"];
+        };
+        JobChange: {
+            priority?: number;
+            queue?: components["schemas"]["Label"];
+            targets?: components["schemas"]["JobTargets"];
+            held?: boolean;
         };
         Waiting: {
             /**
@@ -3690,6 +3697,33 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description Job */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    job_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: components["parameters"]["job"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobChange"];
+            };
+        };
         responses: {
             /** @description Job */
             200: {

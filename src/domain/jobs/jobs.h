@@ -92,6 +92,18 @@ MUST_CHECK enum err_code jobs_release(struct cmd *cmd, struct job *job, struct e
 /* The same to all elements of the array of `job`, which is read anew. */
 MUST_CHECK enum err_code jobs_cancel_array(struct cmd *cmd, struct job *job, struct err *err);
 MUST_CHECK enum err_code jobs_release_array(struct cmd *cmd, struct job *job, struct err *err);
+/* What may be changed of a job while it waits; of one that has started, its priority alone. */
+struct job_change {
+    bool has_priority;
+    int64_t priority;
+    int held;                       /* 1, 0; -1: as it is */
+    struct str queue;               /* len 0: as it is */
+    const struct job_place *places; /* none: as they are */
+    size_t place_count;
+};
+/* ERR_CONFLICT names its state. Of an array (`all`) every element that has not ended. */
+MUST_CHECK enum err_code jobs_change(struct cmd *cmd, struct job *job, bool all,
+                                     const struct job_change *change, struct err *err);
 MUST_CHECK enum err_code jobs_array_states(struct cmd *cmd, const struct id *array,
                                            int64_t ret_counts[JOB_STATE_COUNT], struct err *err);
 /* Before a run is deleted: deletes its ended job; ERR_CONFLICT while the job has not ended. */

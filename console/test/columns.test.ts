@@ -12,7 +12,6 @@ import {
   withTags,
 } from '../src/features/runs/columns'
 import { accept, complete, findOf, isFilter, within, wordAt } from '../src/features/runs/query'
-import { waitingText } from '../src/widgets/waiting'
 
 const offer = (key: string): RunColumn => ({ key, runs: 5, values: 2 })
 
@@ -102,31 +101,6 @@ describe('the filter box', () => {
     'completes no value: %s',
     (text) => expect(complete(text, text.length, keys)).toEqual([]),
   )
-})
-
-describe('why a job waits', () => {
-  it('is said with its numbers', () => {
-    const waiting = {
-      code: 'busy',
-      text: '',
-      asked: 4,
-      free: 1,
-      resource: 'cpus',
-      rank: 3,
-    } as const
-    expect(waitingText(waiting)).toBe(
-      'All fitting agents are busy. It asks for 4 (cores); free now: 1. 2 jobs are ahead.',
-    )
-    expect(waitingText({ code: 'no_agent', text: '', rank: 1 })).toBe(
-      'No agent is online. It is next in line.',
-    )
-  })
-
-  it('falls back to the words of a newer server', () => {
-    expect(waitingText({ code: 'quota' as 'busy', text: 'quota is used up' })).toBe(
-      'quota is used up',
-    )
-  })
 })
 
 describe('ids', () => {

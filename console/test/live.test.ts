@@ -49,15 +49,7 @@ describe('a live event', () => {
         ['series', ['r2', 'r1'], {}],
       ],
     ],
-    [
-      'job',
-      'j1',
-      [
-        ['jobs', ''],
-        ['job', 'j1'],
-        ['job', 'j1', 'events'],
-      ],
-    ],
+    ['job', 'j1', [['jobs', ''], ['job', 'j1'], ['job', 'j1', 'events'], ['agents']]],
     ['agent', 'a1', [['agents']]],
   ] as const)('about a %s makes stale what shows it, and nothing else', (kind, id, wanted) => {
     liveRefresher(queries)({ kind, id, project })

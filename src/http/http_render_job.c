@@ -139,6 +139,9 @@ void http_render_agent(struct json_writer *w, const struct agent *a, const char 
     http_render_text(w, "gpu_type", a->gpu_type);
     http_render_number(w, "slots", a->slots);
     http_render_number(w, "running", a->running);
+    http_render_number(w, "cpus_free", MAX(a->cpus - a->cpus_used, 0));
+    http_render_number(w, "memory_free_bytes", MAX(a->memory_bytes - a->memory_used, 0));
+    http_render_number(w, "gpus_free", MAX(a->gpus - a->gpus_used, 0));
     http_render_time(w, "last_seen_at", a->seen);
     json_end_object(w);
 }

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { dirname, extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { eventsOf, jobOf, jobs } from './fixture-jobs.mjs'
+import { shareRoutes, targets } from './fixture-shares.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
 const dist = join(root, 'console/dist')
@@ -153,100 +155,6 @@ const detail = (one) => ({
   console_bytes: 4096,
   unknown_records: 2,
 })
-const job = (n, state, waiting) => ({
-  id: id('j', n + 1),
-  project: n % 2 ? 'vision' : 'demo',
-  run: id('r', n + 1),
-  name: `train-digits-${n + 1}`,
-  state,
-  waiting: waiting ?? null,
-  priority: n % 3,
-  owner: n % 2 ? 'ada' : 'grace',
-  created_at: ago((n + 1) * 9 * minute),
-  started_at: ['queued', 'held', 'offered'].includes(state) ? null : ago((n + 1) * 8 * minute),
-  ended_at: ['succeeded', 'failed', 'cancelled'].includes(state) ? ago(n * minute) : null,
-  run_time_ms: ['queued', 'held', 'offered'].includes(state) ? 0 : (n + 1) * 63_000,
-  cost_micro: ['queued', 'held'].includes(state) ? 0 : (n + 1) * 8_300,
-  gpu_ms: 0,
-  exit_code: state === 'failed' ? 2 : state === 'succeeded' ? 0 : null,
-  signal: null,
-  oom: state === 'failed' && n % 2 === 1,
-  reason: state === 'failed' ? 'it exited with code 2' : '',
-  console_final: true,
-  spec: {
-    command: ['python', 'train.py'],
-    code: 'cd'.repeat(32),
-    cpus: 2,
-    timeout_s: 86400,
-    env: { OMP_NUM_THREADS: '1' },
-  },
-  attempts: ['queued', 'held'].includes(state)
-    ? []
-    : [
-        ...(n === 3
-          ? [
-              {
-                id: id('t', 90),
-                number: 1,
-                state: 'lost',
-                agent: 'rack2',
-                target: 'default',
-                offered_at: ago(9 * minute),
-                started_at: ago(8 * minute),
-                ended_at: ago(7 * minute),
-                reason: 'agent silent for 10 min',
-                cost_micro: 4000,
-              },
-            ]
-          : []),
-        {
-          id: id('t', n + 1),
-          number: n === 3 ? 2 : 1,
-          state: state === 'offered' ? 'offered' : state,
-          agent: 'rack1',
-          target: 'default',
-          offered_at: ago((n + 1) * 8 * minute),
-          started_at: ago((n + 1) * 8 * minute - 2000),
-          ended_at: null,
-          cost_micro: (n + 1) * 8_300,
-        },
-      ],
-})
-const jobs = [
-  job(0, 'queued', { code: 'busy', text: '', asked: 4, free: 1, resource: 'cpus', rank: 1 }),
-  job(1, 'queued', { code: 'too_big', text: '', asked: 8, free: 2, resource: 'gpus', rank: 2 }),
-  job(2, 'held', { code: 'held', text: '' }),
-  job(3, 'running'),
-  job(4, 'stopping'),
-  job(5, 'succeeded'),
-  job(6, 'failed'),
-  job(7, 'failed'),
-  job(8, 'cancelled'),
-]
-const jobOf = (part) => jobs.find((known) => known.id === part) ?? jobs[5]
-const happened = [
-  ['submitted', 'queued'],
-  ['offered', 'offered'],
-  ['accepted', 'claimed'],
-  ['starting', 'starting'],
-  ['running', 'running'],
-]
-/** What led to the state a job is in. */
-function eventsOf(one) {
-  const waits = one.state === 'queued' || one.state === 'held'
-  const steps = waits ? [['submitted', one.state]] : [...happened]
-  if (one.state === 'stopping') steps.push(['cancel_asked', 'stopping'])
-  if (one.ended_at) steps.push(['ended', one.state])
-  return steps.map(([kind, state], i) => ({
-    seq: i + 1,
-    at: ago(8 * minute - i * 2400),
-    kind,
-    state,
-    attempt: i ? id('t', 1) : null,
-    actor: i ? 'agent:rack1' : 'user:ada',
-    detail: i === 1 ? { agent: 'rack1', cpus: 2 } : {},
-  }))
-}
 const metricNames = [
   'train/loss',
   'train/accuracy',
@@ -386,23 +294,19 @@ const agent = (n, state, seen) => ({
   version: '0.1.0',
   cpus: 96,
   memory_bytes: 824633720832,
-  gpus: 0,
+  gpus: 8,
+  gpu_type: 'H100',
   slots: 8,
   running: n === 1 ? 2 : 0,
+  cpus_free: n === 1 ? 44 : 96,
+  memory_free_bytes: 412316860416,
+  gpus_free: n === 1 ? 1 : 8,
   last_seen_at: ago(seen),
 })
-const agents = [agent(1, 'online', 3000), agent(2, 'unreachable', 15 * minute)]
-const targets = [
-  {
-    name: 'default',
-    price_hour_micro: 480_000,
-    price_gpu_hour_micro: 0,
-    agent_count: 2,
-    cpus_total: 192,
-    cpus_free: 140,
-    gpus_total: 0,
-    gpus_free: 0,
-  },
+const agents = [
+  agent(1, 'online', 3000),
+  agent(2, 'unreachable', 15 * minute),
+  agent(3, 'online', 4000),
 ]
 const keyText = 'euv_user_kaaaaaaaaaaaj_notarealsecretnotarealsecretnotarealsecret'
 const keys = [
@@ -625,6 +529,22 @@ function cancelAnswer({ part }) {
   return [200, one]
 }
 
+const whyAnswer = (part) => {
+  const { state, waiting } = jobOf(part)
+  return { state, waiting }
+}
+const released = (part) => Object.assign(jobOf(part), { state: 'queued' })
+function jobCreated({ body, url, world }) {
+  if (world.refusesJob) {
+    return [422, { ...refusal('refused', 'gpus: 99 is more than any machine has'), field: 'gpus' }]
+  }
+  const name = url.pathname.split('/').pop()
+  const made = { ...jobs[0], ...body, id: name, state: 'queued', attempts: [] }
+  jobs.push(made)
+  world.created = body
+  return [201, made]
+}
+
 // [method, path with one group, answer]: the first that fits.
 const routes = [
   [
@@ -666,6 +586,10 @@ const routes = [
         jobs.filter((one) => !url.searchParams.get('open') || !one.ended_at),
       ),
   ],
+  ['GET', /^\/jobs\/(\w+)\/why$/, ({ part }) => [200, whyAnswer(part)]],
+  ['POST', /^\/jobs\/(\w+)\/release$/, ({ part }) => [200, released(part)]],
+  ...shareRoutes,
+  ['PUT', /^\/projects\/(\w+)\/jobs\/(\w+)$/, jobCreated],
   ['GET', /^\/jobs\/(\w+)\/events$/, ({ part }) => [200, page(eventsOf(jobOf(part)))]],
   ['POST', /^\/jobs\/(\w+)\/cancel$/, cancelAnswer],
   ['GET', /^\/jobs\/(\w+)$/, ({ part }) => [200, jobOf(part)]],

@@ -42,6 +42,7 @@ function pages() {
     [`/p/vision/r/${run}/log`]: '.log-line',
     [`/p/vision/r/${run}/job`]: '.timeline li',
     [`/jobs/${server.jobs[3].id}`]: '.log-line',
+    [`/jobs/${server.jobs[1].id}`]: '[data-code=quota]',
     '/nowhere': '.empty',
   }
 }
@@ -287,7 +288,7 @@ describe('signing in', () => {
     await page.getByRole('alert').getByText('Login name or password is wrong.').waitFor()
     await page.getByLabel('Password').fill('correct horse battery')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Queue' }).waitFor()
+    await page.getByRole('heading', { name: 'Queue', exact: true }).waitFor()
     assert.equal(new URL(page.url()).pathname, '/queue')
     await page.getByRole('button', { name: 'ada' }).click()
     await page.getByRole('menuitem', { name: 'Sign out' }).click()
@@ -348,7 +349,7 @@ describe('the frame', () => {
     await page.getByRole('heading', { name: 'Projects' }).waitFor()
     await page.keyboard.press('g')
     await page.keyboard.press('q')
-    await page.getByRole('heading', { name: 'Queue' }).waitFor()
+    await page.getByRole('heading', { name: 'Queue', exact: true }).waitFor()
     await page.keyboard.press('?')
     const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     await list.waitFor()
@@ -381,7 +382,7 @@ describe('the frame', () => {
     await page.unroute('**/assets/*.js')
     await page.getByRole('link', { name: 'Queue' }).click()
     await page.getByRole('button', { name: 'Try again' }).click()
-    await page.getByRole('heading', { name: 'Queue' }).waitFor()
+    await page.getByRole('heading', { name: 'Queue', exact: true }).waitFor()
     await context.close()
   })
 
@@ -643,7 +644,9 @@ describe('the queue', () => {
     const opened = await pageOpen(browser, looks['light English'])
     const { page } = opened
     await page.goto(`${server.url}/queue`)
-    await page.getByText('It asks for 4 (cores); free now: 1.').waitFor()
+    await page
+      .getByText('It asks for 8 GPUs; the most that is free on one machine is 1 GPU.')
+      .waitFor()
     await page.getByRole('link', { name: 'train-digits-4' }).click()
     await page.getByRole('button', { name: 'Cancel job' }).click()
     const dialog = page.getByRole('dialog', { name: 'Cancel job' })

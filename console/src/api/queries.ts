@@ -13,19 +13,26 @@ import {
   type Alert,
   ApiError,
   ask,
+  type Budget,
+  type BudgetPeriod,
   client,
   type Diff,
   type Job,
   type JobEvent,
+  type JobState,
+  type JobWhy,
   type Me,
   type Metric,
   type Project,
+  type Queue,
   type Run,
   type RunColumn,
   type RunDetail,
   type RunGroups,
   type RunPage,
+  type Secret,
   type Server,
+  type Share,
   type Target,
   type Writer,
 } from './client'
@@ -302,21 +309,50 @@ export const useSeries = (query: SeriesQuery, enabled: boolean): Asked<MetricCol
     },
   })
 
-async function jobPages(query: { open?: boolean; project?: string }): Promise<Job[]> {
-  const params = { query: { ...query, limit: PAGE } }
-  return (await ask(client.GET('/api/v1/jobs', { params }))).items
+interface JobsQuery {
+  open?: boolean
+  project?: string
+  state?: JobState
 }
 
-export const useJobs = (project: string): Asked<Job[]> =>
+const jobPage = (query: JobsQuery) =>
+  ask(client.GET('/api/v1/jobs', { params: { query: { ...query, limit: PAGE } } }))
+
+/** Jobs of a queue page: those that wait by rank, those that run, the newest that have ended. */
+export interface JobsShown {
+  items: Job[]
+  more: boolean // open ones beyond these
+}
+
+// Asked for one by one where so many wait that they fill the first page.
+const BEHIND: JobState[] = [
+  'claimed',
+  'starting',
+  'running',
+  'stopping',
+  'succeeded',
+  'failed',
+  'cancelled',
+]
+
+async function jobsShown(project: string): Promise<JobsShown> {
+  const where = project ? { project } : {}
+  const open = await jobPage({ ...where, open: true })
+  const more = open.next_cursor !== null
+  const rest = more ? BEHIND.map((state) => jobPage({ ...where, state })) : [jobPage(where)]
+  const found = new Map(open.items.map((job) => [job.id, job]))
+  for (const page of await Promise.all(rest)) {
+    for (const job of page.items) if (!found.has(job.id)) found.set(job.id, job)
+  }
+  return { items: [...found.values()], more }
+}
+
+export const useJobs = (project: string, enabled = true): Asked<JobsShown> =>
   useQuery({
     queryKey: ['jobs', project],
+    enabled,
     placeholderData: keepPreviousData,
-    queryFn: async () => {
-      const where = project ? { project } : {}
-      const [open, all] = await Promise.all([jobPages({ ...where, open: true }), jobPages(where)])
-      const known = new Set(open.map((job) => job.id))
-      return [...open, ...all.filter((job) => !known.has(job.id))]
-    },
+    queryFn: () => jobsShown(project),
   })
 
 export const useJob = (job: string): Asked<Job> =>
@@ -334,6 +370,87 @@ export const useJobEvents = (job: string): Asked<JobEvent[]> =>
       const params = { path: { job }, query: { limit: 1000 } }
       return (await ask(client.GET('/api/v1/jobs/{job}/events', { params }))).items
     },
+  })
+
+/** Why a job waits: asked again while it is looked at, at most every 5 s, whatever happens. */
+export const useWhy = (job: string, enabled: boolean): Asked<JobWhy> =>
+  useQuery({
+    queryKey: ['why', job],
+    enabled,
+    staleTime: 5000,
+    refetchInterval: 5000,
+    queryFn: () => ask(client.GET('/api/v1/jobs/{job}/why', { params: { path: { job } } })),
+  })
+
+interface Page<T> {
+  items: T[]
+  next_cursor: string | null
+}
+
+const PAGES_MAX = 20
+
+/** All there is of a list that an administrator made by hand. */
+async function everyPage<T>(page: (cursor: string) => Promise<Page<T>>): Promise<T[]> {
+  const found: T[] = []
+  let cursor = ''
+  for (let i = 0; i < PAGES_MAX; i++) {
+    const next = await page(cursor)
+    found.push(...next.items)
+    if (!next.next_cursor) break
+    cursor = next.next_cursor
+  }
+  return found
+}
+
+const pageQuery = (cursor: string) => ({ limit: 1000, ...(cursor ? { cursor } : {}) })
+
+export const useQueues = (): Asked<Queue[]> =>
+  useQuery({
+    queryKey: ['queues'],
+    queryFn: () =>
+      everyPage((cursor) =>
+        ask(client.GET('/api/v1/queues', { params: { query: pageQuery(cursor) } })),
+      ),
+  })
+
+/** The tree of shares, each node after the one above it. */
+export const useShares = (): Asked<Share[]> =>
+  useQuery({
+    queryKey: ['shares'],
+    queryFn: () =>
+      everyPage((cursor) =>
+        ask(client.GET('/api/v1/shares', { params: { query: pageQuery(cursor) } })),
+      ),
+  })
+
+export const useBudget = (project: string): Asked<Budget> =>
+  useQuery({
+    queryKey: ['budget', project],
+    enabled: project !== '',
+    refetchInterval: 60_000, // it is charged as time goes by, without an event
+    queryFn: () =>
+      ask(client.GET('/api/v1/projects/{project}/budget', { params: { path: { project } } })),
+  })
+
+/** The months in which something was used, newest first. */
+export const useBudgetPeriods = (project: string): Asked<BudgetPeriod[]> =>
+  useQuery({
+    queryKey: ['budget', project, 'periods'],
+    queryFn: async () => {
+      const params = { path: { project }, query: { limit: 24 } }
+      return (await ask(client.GET('/api/v1/projects/{project}/budget/periods', { params }))).items
+    },
+  })
+
+export const useSecrets = (project: string): Asked<Secret[]> =>
+  useQuery({
+    queryKey: ['secrets', project],
+    enabled: project !== '',
+    queryFn: () =>
+      everyPage((cursor) => {
+        const params = { path: { project }, query: pageQuery(cursor) }
+        return ask(client.GET('/api/v1/projects/{project}/secrets', { params }))
+      }),
   })
 
 export const useAgents = (): Asked<Agent[]> =>
@@ -370,7 +487,7 @@ export function staleKeys(event: LiveEvent): unknown[][] {
         ['projects'],
       ]
     case 'job':
-      return [['job', event.id], ['jobs'], ['targets']]
+      return [['job', event.id], ['jobs'], ['targets'], ['agents'], ['shares'], ['queues']]
     case 'metrics':
       return [
         ['metrics', 'metric', event.id],

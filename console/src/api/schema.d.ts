@@ -2231,6 +2231,10 @@ export interface components {
             gpu_type?: string;
             slots?: number;
             running?: number;
+            /** @description What no job holds */
+            cpus_free?: number;
+            memory_free_bytes?: components["schemas"]["Count"];
+            gpus_free?: number;
             /** Format: date-time */
             last_seen_at: string | null;
         };

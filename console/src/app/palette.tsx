@@ -38,7 +38,7 @@ function useEntries(project: string, text: string): Entry[] {
       const href = `/p/${run.project}/r/${run.id}/charts`
       matches.push({ kind: 'palette.run', title: run.name, sub: run.id, href })
     }
-    for (const job of jobs.data ?? []) {
+    for (const job of jobs.data?.items ?? []) {
       if (!needle || !`${job.name} ${job.id}`.toLowerCase().includes(needle)) continue
       matches.push({
         kind: 'palette.job',

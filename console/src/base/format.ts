@@ -97,6 +97,19 @@ export function formatClock(at: string | number): string {
   }).format(new Date(at))
 }
 
+/** When something will be: the time alone while that is less than half a day away. */
+export function formatMoment(at: string, now = Date.now()): string {
+  const away = Date.parse(at) - now
+  if (Math.abs(away) < 43_200_000) {
+    return cached('moment', () => {
+      return new Intl.DateTimeFormat(currentLanguage(), { timeStyle: 'short' })
+    }).format(new Date(at))
+  }
+  return cached('moment far', () => {
+    return new Intl.DateTimeFormat(currentLanguage(), { dateStyle: 'medium', timeStyle: 'short' })
+  }).format(new Date(at))
+}
+
 /** Millionths of a currency. Small sums keep four digits, so that a short run is not free. */
 export function formatMoney(micro: number | null | undefined, currency: string): string {
   if (micro === null || micro === undefined) return '–'

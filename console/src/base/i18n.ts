@@ -61,8 +61,10 @@ export function t(key: Key, values: Values = {}): string {
   return fill(text[plural.select(count)] ?? text.other, values)
 }
 
+export const isKey = (name: string): name is Key => name in catalogue
+
 /** The text of a name that came from the server, or the name itself where we know none. */
 export function tName(prefix: string, name: string): string {
   const key = `${prefix}.${name}`
-  return key in catalogue ? t(key as Key) : name
+  return isKey(key) ? t(key) : name
 }

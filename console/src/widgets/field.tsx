@@ -3,6 +3,7 @@ import {
   type ReactElement,
   type Ref,
   type SelectHTMLAttributes,
+  type TextareaHTMLAttributes,
   useId,
 } from 'react'
 import { Icon } from './icon'
@@ -26,6 +27,41 @@ export function Field({ label, hint, error, ...input }: FieldProps): ReactElemen
         aria-describedby={notes || undefined}
         aria-invalid={error ? true : undefined}
         {...input}
+      />
+      {hint && !error && (
+        <span id={`${id}h`} className="field-hint">
+          {hint}
+        </span>
+      )}
+      {error && (
+        <span id={`${id}e`} className="form-error" role="alert">
+          {error}
+        </span>
+      )}
+    </div>
+  )
+}
+
+interface TextProps extends TextareaHTMLAttributes<HTMLTextAreaElement> {
+  label: string
+  hint?: string | undefined
+  error?: string | undefined
+}
+
+/** As Field, for text of several lines. */
+export function TextField({ label, hint, error, ...area }: TextProps): ReactElement {
+  const id = useId()
+  const notes = [hint && !error && `${id}h`, error && `${id}e`].filter(Boolean).join(' ')
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <textarea
+        id={id}
+        className="input mono"
+        spellCheck={false}
+        aria-describedby={notes || undefined}
+        aria-invalid={error ? true : undefined}
+        {...area}
       />
       {hint && !error && (
         <span id={`${id}h`} className="field-hint">
@@ -101,5 +137,38 @@ export function Select<T extends string>(props: SelectProps<T>): ReactElement {
       </select>
       <Icon name="down" size={12} />
     </span>
+  )
+}
+
+interface ChoiceProps<T extends string> extends SelectProps<T> {
+  hint?: string | undefined
+  error?: string | undefined
+}
+
+/** A labelled choice, for forms. */
+export function Choice<T extends string>({
+  label,
+  hint,
+  error,
+  ...select
+}: ChoiceProps<T>): ReactElement {
+  const id = useId()
+  return (
+    <div className="field">
+      <span className="field-label" aria-hidden="true">
+        {label}
+      </span>
+      <Select
+        label={label}
+        {...select}
+        aria-describedby={hint || error ? `${id}n` : undefined}
+        aria-invalid={error ? true : undefined}
+      />
+      {(hint || error) && (
+        <span id={`${id}n`} className={error ? 'form-error' : 'field-hint'}>
+          {error ?? hint}
+        </span>
+      )}
+    </div>
   )
 }

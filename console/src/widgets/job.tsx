@@ -1,20 +1,23 @@
 // Parts of a job that its own page and its run's page both show.
 import type { ReactElement } from 'react'
-import type { Attempt, Job, JobEvent, Target } from '../api/client'
+import { Link } from 'wouter'
+import type { Job, JobEvent, Target } from '../api/client'
 import {
-  formatAgo,
   formatBytes,
   formatClock,
   formatDuration,
+  formatInteger,
   formatMoney,
+  formatNumber,
   formatTime,
 } from '../base/format'
 import { t, tName } from '../base/i18n'
+import { gpuHours, needOf, needText } from './amount'
 import { endingText } from './ending'
 import { Card, Facts } from './facts'
 import { useNow } from './hooks'
 import { StateBadge } from './state'
-import { waitingText } from './waiting'
+import { rankText, waitingWords } from './waiting'
 
 const ENDED = ['succeeded', 'failed', 'cancelled']
 const GOING = ['starting', 'running', 'stopping']
@@ -55,7 +58,6 @@ export function JobFacts({ job, currency, targets }: FactsProps): ReactElement {
       <Facts
         items={[
           [t('queue.column_state'), <StateBadge key="state" state={job.state} />],
-          [t('queue.column_why'), job.waiting ? waitingText(job.waiting) : ''],
           [t('job.run_time'), <JobTime key="time" job={job} />],
           [
             jobEnded(job) ? t('job.cost') : t('job.cost_so_far'),
@@ -63,11 +65,21 @@ export function JobFacts({ job, currency, targets }: FactsProps): ReactElement {
               {formatMoney(job.cost_micro, currency)}
             </strong>,
           ],
+          [t('job.gpu_hours'), job.gpu_ms ? formatNumber(gpuHours(job.gpu_ms)) : ''],
           [t('job.price'), priceText(target, currency)],
           [t('run.ended'), endingText(job)],
           [t('job.submitted'), formatTime(job.created_at)],
           [t('run.owner'), job.owner],
-          [t('job.priority'), String(job.priority)],
+          [
+            t('job.queue'),
+            job.queue && (
+              <Link key="queue" href={`/queue?queue=${job.queue}`}>
+                {job.queue}
+              </Link>
+            ),
+          ],
+          [t('job.priority'), formatInteger(job.priority)],
+          [t('queue.column_holds'), last && !jobEnded(job) ? needText(needOf(job)) : ''],
           [t('job.agent'), last?.agent ?? ''],
           [t('job.target'), last?.target || job.spec.target || t('job.any_target')],
         ]}
@@ -76,9 +88,15 @@ export function JobFacts({ job, currency, targets }: FactsProps): ReactElement {
   )
 }
 
+const pairs = (map: Record<string, unknown> | undefined): string =>
+  Object.entries(map ?? {})
+    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ')
+
 export function JobSpec({ job }: { job: Job }): ReactElement {
   const { spec } = job
-  const env = Object.entries(spec.env ?? {})
+  const config = pairs(spec.config)
+  const env = pairs(spec.env)
   return (
     <Card title={t('job.spec')}>
       <Facts
@@ -97,82 +115,88 @@ export function JobSpec({ job }: { job: Job }): ReactElement {
               </span>
             ),
           ],
-          [t('job.cpus'), spec.cpus ? String(spec.cpus) : ''],
-          [t('job.gpus'), spec.gpus ? String(spec.gpus) : ''],
+          [t('run.config'), config && <span className="mono">{config}</span>],
+          [t('job.nodes'), (spec.nodes ?? 1) > 1 ? formatInteger(spec.nodes ?? 1) : ''],
+          [t('job.cpus'), spec.cpus ? formatInteger(spec.cpus) : ''],
+          [t('job.gpus'), spec.gpus ? formatInteger(spec.gpus) : ''],
           [t('job.memory'), spec.memory_bytes ? formatBytes(spec.memory_bytes) : ''],
           [t('job.timeout'), spec.timeout_s ? formatDuration(spec.timeout_s * 1000) : ''],
-          [
-            t('job.environment'),
-            env.length > 0 && (
-              <span className="mono">{env.map(([key, value]) => `${key}=${value}`).join(' ')}</span>
-            ),
-          ],
+          [t('job.retries'), spec.retries === undefined ? '' : formatInteger(spec.retries)],
+          [t('job.environment'), env && <span className="mono">{env}</span>],
         ]}
       />
     </Card>
   )
 }
 
-function AttemptRow({ attempt, currency }: { attempt: Attempt; currency: string }): ReactElement {
-  return (
-    <tr>
-      <th scope="row">{t('job.attempt', { n: attempt.number })}</th>
-      <td>
-        <StateBadge state={attempt.unreachable ? 'unreachable' : attempt.state} />
-      </td>
-      <td>{attempt.agent}</td>
-      <td>{formatAgo(attempt.started_at ?? attempt.offered_at)}</td>
-      <td>{endingText(attempt)}</td>
-      <td className="num">{formatMoney(attempt.cost_micro, currency)}</td>
-    </tr>
-  )
+interface Detail {
+  reason: string
+  ending: string
+  exit_code: number | null
+  signal: number | null
+  oom: boolean
+  rank: number | null
+  priority: number | null
 }
 
-export function Attempts({ job, currency }: { job: Job; currency: string }): ReactElement | null {
-  if (job.attempts.length < 2) return null
-  return (
-    <Card title={t('job.attempts')}>
-      <table className="table">
-        <tbody>
-          {job.attempts.map((attempt) => (
-            <AttemptRow key={attempt.id} attempt={attempt} currency={currency} />
-          ))}
-        </tbody>
-      </table>
-    </Card>
-  )
+/** What an event says of itself; what is not there or of another kind is left out. */
+function detailOf(detail: JobEvent['detail']): Detail {
+  const have = (detail ?? {}) as Record<string, unknown>
+  const text = (key: string): string => (typeof have[key] === 'string' ? String(have[key]) : '')
+  const number = (key: string): number | null =>
+    typeof have[key] === 'number' ? Number(have[key]) : null
+  return {
+    reason: text('reason'),
+    ending: text('ending'),
+    exit_code: number('exit_code'),
+    signal: number('signal'),
+    oom: have.oom === true || have.oom === 1,
+    rank: number('rank'),
+    priority: number('priority'),
+  }
 }
 
-/** Why it happened, where the event says so; numbers stand in the card beside it. */
-function detailText(detail: JobEvent['detail']): string {
-  const { reason } = (detail ?? {}) as { reason?: unknown }
-  return typeof reason === 'string' ? reason : ''
+/** Why it happened: cause, evidence, which rank. */
+function detailText(event: JobEvent): string {
+  const detail = detailOf(event.detail)
+  const words: string[] = []
+  if (detail.rank !== null) words.push(t('job.rank_one', { n: detail.rank }))
+  if (event.kind === 'changed' && detail.priority !== null)
+    words.push(t('job.priority_now', { n: detail.priority }))
+  const how = endingText(detail)
+  if (how) words.push(how)
+  return words.join(' · ')
 }
 
 /** "ada" for user:ada, "agent rack1" for agent:rack1. */
-function actorText(actor: string): string {
-  return actor.replace(/^user:/, '').replace(':', ' ')
+export function actorText(actor: string): string {
+  const at = actor.indexOf(':')
+  const kind = at < 0 ? actor : actor.slice(0, at)
+  const name = at < 0 ? '' : actor.slice(at + 1)
+  if (kind === 'user') return name
+  if (kind === 'agent') return t('actor.agent', { name })
+  if (kind === 'job') return t('actor.job', { name })
+  return kind === 'system' ? t('actor.system') : actor.replace(':', ' ')
 }
 
 /** What happened to the job, oldest first, with the time between steps. */
-export function Timeline({ job, events }: { job: Job; events: JobEvent[] }): ReactElement {
+export function Timeline({ events }: { events: JobEvent[] }): ReactElement {
   return (
     <Card title={t('job.timeline')}>
       <ol className="timeline">
         {events.map((event, i) => {
           const before = events[i - 1]
           const gap = before ? Date.parse(event.at) - Date.parse(before.at) : 0
+          const detail = detailText(event)
           return (
-            <li key={event.seq} data-state={event.state}>
+            <li key={event.seq} data-state={event.state} data-kind={event.kind}>
               <StateBadge state={event.state} />
               <span className="timeline-what">
                 {tName('event', event.kind)}
                 {event.actor && (
                   <span className="muted"> {t('job.by', { actor: actorText(event.actor) })}</span>
                 )}
-                {detailText(event.detail) && (
-                  <span className="muted timeline-detail">{detailText(event.detail)}</span>
-                )}
+                {detail && <span className="muted timeline-detail">{detail}</span>}
               </span>
               <time dateTime={event.at} title={formatTime(event.at)} className="num">
                 {formatClock(event.at)}
@@ -182,7 +206,33 @@ export function Timeline({ job, events }: { job: Job; events: JobEvent[] }): Rea
           )
         })}
       </ol>
-      {job.waiting && <p className="notice">{waitingText(job.waiting)}</p>}
+    </Card>
+  )
+}
+
+/** Why it waits, what would change that, and when it may start. */
+export function Why({ job, currency }: { job: Job; currency: string }): ReactElement | null {
+  const { waiting } = job
+  if (!waiting) return null
+  const words = waitingWords(waiting, currency)
+  const ahead = rankText(waiting)
+  return (
+    <Card title={t('job.why')}>
+      <div className="why" role="status" data-code={waiting.code}>
+        <p className="why-text">{words.text}</p>
+        {words.change && (
+          <p>
+            <span className="muted">{t('job.what_changes')}:</span> {words.change}
+          </p>
+        )}
+        {words.estimate && <p title={t('waiting.estimate_hint')}>{words.estimate}</p>}
+        {ahead && <p className="muted">{ahead}</p>}
+        {waiting.job && (
+          <Link href={`/jobs/${waiting.job}`} className="link">
+            {t('job.see_job', { job: waiting.job })}
+          </Link>
+        )}
+      </div>
     </Card>
   )
 }

@@ -1,29 +1,70 @@
+// Why a job waits, from the stable code of the API and its numbers. The server's own words stand in
+// for codes that this console does not know.
 import type { Waiting } from '../api/client'
-import { formatBytes, formatInteger } from '../base/format'
-import { type Key, t, tName } from '../base/i18n'
+import { formatInteger, formatMoment, formatMoney } from '../base/format'
+import { isKey, t, type Values } from '../base/i18n'
+import { amountText, gpuHours } from './amount'
 
-const CODES = ['held', 'no_agent', 'no_target', 'busy', 'too_big', 'offered']
+export interface WaitingWords {
+  text: string
+  change: string // what would change it; empty: nothing that anybody could do
+  estimate: string // when it may start; empty: nothing bounds what runs before it
+}
 
-/** Why a job waits, from its stable code and numbers; the server's own words for codes we lack. */
-export function waitingText(waiting: Waiting): string {
-  if (!CODES.includes(waiting.code)) return waiting.text
-  const words: string[] = []
-  const size = (n: number): string =>
-    waiting.resource?.startsWith('memory') ? formatBytes(n) : formatInteger(n)
-  const numbered = waiting.code === 'busy' || waiting.code === 'too_big'
-  if (numbered && waiting.asked !== undefined && waiting.free !== undefined && waiting.resource) {
-    const values = {
-      asked: size(waiting.asked),
-      free: size(waiting.free),
-      resource: tName('resource', waiting.resource),
-    }
-    if (waiting.code === 'busy') words.push(t('waiting.busy'))
-    words.push(t(`waiting.${waiting.code}_numbers` as Key, values))
-  } else {
-    words.push(t(`waiting.${waiting.code}` as Key))
+/** What the numbers of a code are: an amount of its resource unless the code says what else. */
+function sized(waiting: Waiting, n: number, currency: string): string {
+  if (waiting.code === 'budget_money') return formatMoney(n, currency)
+  if (waiting.code === 'budget_hours') return t('amount.gpu_hours', { n: gpuHours(n) })
+  return waiting.resource ? amountText(waiting.resource, n) : formatInteger(n)
+}
+
+// The number that decides the plural of a text.
+const COUNTED_FREE = ['array_limit', 'parallel_jobs']
+
+function valuesOf(waiting: Waiting, currency: string): Values {
+  const asked = waiting.asked ?? 0
+  const free = waiting.free ?? 0
+  return {
+    n: COUNTED_FREE.includes(waiting.code) ? free : asked,
+    asked: sized(waiting, asked, currency),
+    free: sized(waiting, free, currency),
+    running: asked,
+    share: waiting.share || t('share.organisation'),
+    queue: waiting.queue ?? '',
+    target: waiting.target ?? '',
+    job: waiting.job ?? '',
+    until: waiting.until ? formatMoment(waiting.until) : '',
   }
-  if (waiting.code !== 'offered' && waiting.code !== 'held' && waiting.rank !== undefined) {
-    words.push(waiting.rank <= 1 ? t('waiting.next') : t('waiting.rank', { n: waiting.rank - 1 }))
+}
+
+/** The text has another form where a value is missing, or there. */
+function variant(key: string, waiting: Waiting): string {
+  if (key === 'waiting.maintenance' && !waiting.target) return 'waiting.maintenance_any'
+  if (key === 'waiting_change.maintenance' && waiting.until) return `${key}_until`
+  return key
+}
+
+export function waitingWords(waiting: Waiting, currency: string): WaitingWords {
+  const values = valuesOf(waiting, currency)
+  const say = (prefix: string): string | null => {
+    const key = variant(`${prefix}.${waiting.code}`, waiting)
+    return isKey(key) ? t(key, values) : null
   }
-  return words.join(' ')
+  const text = say('waiting')
+  const known = text !== null
+  const at = waiting.start_estimate
+  return {
+    text: known ? text : waiting.text,
+    change: (known ? say('waiting_change') : waiting.change) ?? '',
+    estimate: at ? t('waiting.estimate', { time: formatMoment(at) }) : '',
+  }
+}
+
+export const waitingText = (waiting: Waiting, currency: string): string =>
+  waitingWords(waiting, currency).text
+
+/** "3 jobs are ahead." */
+export function rankText(waiting: Waiting): string {
+  if (!waiting.rank) return ''
+  return waiting.rank === 1 ? t('job.rank_next') : t('job.rank_ahead', { n: waiting.rank - 1 })
 }

@@ -1,6 +1,8 @@
 import type { Catalogue } from './catalogue'
+import { jobsDe } from './jobs-de'
 
 export const de: Catalogue = {
+  ...jobsDe,
   'app.name': 'Euvyra',
   'nav.projects': 'Projekte',
   'nav.queue': 'Warteschlange',
@@ -214,9 +216,6 @@ export const de: Catalogue = {
   'run.group': 'Gruppe',
   'run.job_type': 'Art des Jobs',
   'run.command': 'Befehl',
-  'run.exit_code': 'Exit-Code {n}',
-  'run.signal': 'Signal {n}',
-  'run.oom': 'Speicher erschöpft',
   'run.config': 'Konfiguration',
   'run.config_empty': 'Keine Konfiguration. Übergeben Sie config={…} an euvyra.init().',
   'run.summary': 'Ergebnis',
@@ -330,23 +329,6 @@ export const de: Catalogue = {
     'Noch bietet kein Agent Kapazität an. Auf einem Rechner, der Jobs ausführen soll:',
   'queue.cpus_free': '{free} von {total} Kernen frei',
   'queue.gpus_free': '{free} von {total} GPUs frei',
-
-  'resource.cpus': 'Kerne',
-  'resource.gpus': 'GPUs',
-  'resource.memory': 'Arbeitsspeicher',
-  'resource.memory_bytes': 'Arbeitsspeicher',
-  'resource.slots': 'Plätze',
-  'waiting.held': 'Er ist angehalten, bis ihn jemand freigibt.',
-  'waiting.no_agent': 'Kein Agent ist online.',
-  'waiting.no_target': 'Kein Agent bedient das genannte Ziel.',
-  'waiting.busy': 'Alle passenden Agenten sind belegt.',
-  'waiting.busy_numbers': 'Er verlangt {asked} ({resource}); frei sind {free}.',
-  'waiting.too_big': 'Kein Agent ist groß genug.',
-  'waiting.too_big_numbers':
-    'Kein Agent ist groß genug: Er verlangt {asked} ({resource}), der größte hat {free}.',
-  'waiting.offered': 'Er wurde einem Agenten angeboten und startet gleich.',
-  'waiting.next': 'Er ist als Nächster an der Reihe.',
-  'waiting.rank': { one: '{n} Job ist davor.', other: '{n} Jobs sind davor.' },
 
   'job.cancel': 'Job stornieren',
   'job.cancel_sure':

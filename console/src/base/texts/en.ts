@@ -1,5 +1,8 @@
 // English, and with it the list of all keys. Sentences are whole: nothing is built from parts.
+import { enJobs } from './jobs-en'
+
 export const en = {
+  ...enJobs,
   'app.name': 'Euvyra',
   'nav.projects': 'Projects',
   'nav.queue': 'Queue',
@@ -209,9 +212,6 @@ export const en = {
   'run.group': 'Group',
   'run.job_type': 'Kind of job',
   'run.command': 'Command',
-  'run.exit_code': 'Exit code {n}',
-  'run.signal': 'Signal {n}',
-  'run.oom': 'Out of memory',
   'run.config': 'Configuration',
   'run.config_empty': 'No configuration. Pass config={…} to euvyra.init().',
   'run.summary': 'Summary',
@@ -323,23 +323,6 @@ export const en = {
   'queue.no_agent': 'No agent offers capacity yet. On a machine that should run jobs:',
   'queue.cpus_free': '{free} of {total} cores free',
   'queue.gpus_free': '{free} of {total} GPUs free',
-
-  'resource.cpus': 'cores',
-  'resource.gpus': 'GPUs',
-  'resource.memory': 'memory',
-  'resource.memory_bytes': 'memory',
-  'resource.slots': 'places',
-  'waiting.held': 'It is held until somebody releases it.',
-  'waiting.no_agent': 'No agent is online.',
-  'waiting.no_target': 'No agent serves the target it names.',
-  'waiting.busy': 'All fitting agents are busy.',
-  'waiting.busy_numbers': 'It asks for {asked} ({resource}); free now: {free}.',
-  'waiting.too_big': 'No agent is big enough.',
-  'waiting.too_big_numbers':
-    'No agent is big enough: it asks for {asked} ({resource}), the largest has {free}.',
-  'waiting.offered': 'It was offered to an agent and is about to start.',
-  'waiting.next': 'It is next in line.',
-  'waiting.rank': { one: '{n} job is ahead.', other: '{n} jobs are ahead.' },
 
   'job.cancel': 'Cancel job',
   'job.cancel_sure':

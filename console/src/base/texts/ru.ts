@@ -1,6 +1,8 @@
 import type { Catalogue } from './catalogue'
+import { jobsRu } from './jobs-ru'
 
 export const ru: Catalogue = {
+  ...jobsRu,
   'app.name': 'Euvyra',
   'nav.projects': 'Проекты',
   'nav.queue': 'Очередь',
@@ -236,9 +238,6 @@ export const ru: Catalogue = {
   'run.group': 'Группа',
   'run.job_type': 'Вид задания',
   'run.command': 'Команда',
-  'run.exit_code': 'Код выхода {n}',
-  'run.signal': 'Сигнал {n}',
-  'run.oom': 'Не хватило памяти',
   'run.config': 'Конфигурация',
   'run.config_empty': 'Конфигурации нет. Передайте config={…} в euvyra.init().',
   'run.summary': 'Итоги',
@@ -395,28 +394,6 @@ export const ru: Catalogue = {
     'Ни один агент пока не предлагает ресурсы. На машине, которая будет выполнять задания:',
   'queue.cpus_free': 'свободно ядер: {free} из {total}',
   'queue.gpus_free': 'свободно GPU: {free} из {total}',
-
-  'resource.cpus': 'ядра',
-  'resource.gpus': 'GPU',
-  'resource.memory': 'память',
-  'resource.memory_bytes': 'память',
-  'resource.slots': 'места',
-  'waiting.held': 'Оно приостановлено, пока кто-нибудь его не отпустит.',
-  'waiting.no_agent': 'Ни один агент не на связи.',
-  'waiting.no_target': 'Ни один агент не обслуживает указанную цель.',
-  'waiting.busy': 'Все подходящие агенты заняты.',
-  'waiting.busy_numbers': 'Нужно {asked} ({resource}), свободно {free}.',
-  'waiting.too_big': 'Ни один агент не достаточно велик.',
-  'waiting.too_big_numbers':
-    'Ни один агент не достаточно велик: нужно {asked} ({resource}), у самого большого {free}.',
-  'waiting.offered': 'Оно предложено агенту и вот-вот начнётся.',
-  'waiting.next': 'Оно следующее.',
-  'waiting.rank': {
-    one: 'Впереди {n} задание.',
-    few: 'Впереди {n} задания.',
-    many: 'Впереди {n} заданий.',
-    other: 'Впереди {n} задания.',
-  },
 
   'job.cancel': 'Отменить задание',
   'job.cancel_sure':

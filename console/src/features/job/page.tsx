@@ -2,26 +2,49 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type ReactElement, useState } from 'react'
 import { Link } from 'wouter'
 import { ask, client, type Job } from '../../api/client'
-import { useJob, useJobEvents, useServer, useTargets } from '../../api/queries'
+import {
+  useAgents,
+  useJob,
+  useJobEvents,
+  useQueues,
+  useServer,
+  useShares,
+  useTargets,
+  useWhy,
+} from '../../api/queries'
 import { formatMoney } from '../../base/format'
 import { t } from '../../base/i18n'
+import { useAction } from '../../widgets/action'
+import { gpuHours } from '../../widgets/amount'
 import { Button } from '../../widgets/button'
 import { Confirm } from '../../widgets/dialog'
 import { Shown } from '../../widgets/empty'
 import { endingText } from '../../widgets/ending'
 import { useTitle } from '../../widgets/hooks'
 import { Icon } from '../../widgets/icon'
-import { Attempts, JobFacts, JobSpec, JobTime, jobEnded, Timeline } from '../../widgets/job'
+import { JobFacts, JobSpec, JobTime, jobEnded, Timeline, Why } from '../../widgets/job'
 import { LogView } from '../../widgets/log/view'
+import { sharesAbove } from '../../widgets/shares'
 import { StateBadge } from '../../widgets/state'
+import { Attempts, Targets } from './attempts'
 
 function Head({ job, currency }: { job: Job; currency: string }): ReactElement {
   const queries = useQueryClient()
   const [asking, setAsking] = useState(false)
-  const cancel = async (): Promise<void> => {
-    await ask(client.POST('/api/v1/jobs/{job}/cancel', { params: { path: { job: job.id } } }))
-    await queries.invalidateQueries({ queryKey: ['job', job.id] })
+  const { busy, failure, run } = useAction()
+  const params = { path: { job: job.id } }
+  const refresh = async (): Promise<void> => {
     void queries.invalidateQueries({ queryKey: ['jobs'] })
+    void queries.invalidateQueries({ queryKey: ['why', job.id] })
+    await queries.invalidateQueries({ queryKey: ['job', job.id] })
+  }
+  const cancel = async (): Promise<void> => {
+    await ask(client.POST('/api/v1/jobs/{job}/cancel', { params }))
+    await refresh()
+  }
+  const release = async (): Promise<void> => {
+    await ask(client.POST('/api/v1/jobs/{job}/release', { params }))
+    await refresh()
   }
   return (
     <header className="page-head thing-head">
@@ -35,7 +58,22 @@ function Head({ job, currency }: { job: Job; currency: string }): ReactElement {
       <span className="thing-fact num" title={t('job.cost')}>
         {formatMoney(job.cost_micro, currency)}
       </span>
+      {(job.gpu_ms ?? 0) > 0 && (
+        <span className="thing-fact num">
+          {t('amount.gpu_hours', { n: gpuHours(job.gpu_ms ?? 0) })}
+        </span>
+      )}
       <span className="spring" />
+      {failure && (
+        <span className="form-error" role="alert">
+          {failure}
+        </span>
+      )}
+      {job.state === 'held' && (
+        <Button kind="main" onClick={() => void run(release)} disabled={busy}>
+          {t('job.release')}
+        </Button>
+      )}
       <Link href={`/p/${job.project}/r/${job.run}/charts`} className="button button-plain">
         <Icon name="chart" />
         {t('job.open_run')}
@@ -63,34 +101,52 @@ function Head({ job, currency }: { job: Job; currency: string }): ReactElement {
   )
 }
 
+const WAITING = ['held', 'queued', 'offered']
+
 export function JobPage({ job: id }: { job: string }): ReactElement {
   const job = useJob(id)
+  const waits = job.data !== undefined && WAITING.includes(job.data.state)
+  const why = useWhy(id, waits)
   const events = useJobEvents(id)
-  const server = useServer()
-  const targets = useTargets()
-  const currency = server.data?.currency ?? 'EUR'
+  const targets = useTargets().data ?? []
+  const agents = useAgents().data ?? []
+  const queues = useQueues().data ?? []
+  const shares = useShares().data ?? []
+  const currency = useServer().data?.currency ?? 'EUR'
   useTitle(job.data?.name ?? id)
   return (
     <div className="page">
       <Shown asked={job} whole>
-        {(found) => (
-          <>
-            <Head job={found} currency={currency} />
-            <div className="overview">
-              <div className="overview-column">
-                <Timeline job={found} events={events.data ?? []} />
-                <Attempts job={found} currency={currency} />
+        {(asked) => {
+          // The newest word of why it waits, where it still does.
+          const found = waits && why.data ? { ...asked, waiting: why.data.waiting } : asked
+          return (
+            <>
+              <Head job={found} currency={currency} />
+              <div className="overview">
+                <div className="overview-column">
+                  <Why job={found} currency={currency} />
+                  <Timeline events={events.data ?? []} />
+                  <Attempts job={found} currency={currency} />
+                </div>
+                <div className="overview-column">
+                  <JobFacts job={found} currency={currency} targets={targets} />
+                  <Targets
+                    job={found}
+                    targets={targets}
+                    agents={agents}
+                    queue={queues.find((queue) => queue.name === found.queue)}
+                    shares={sharesAbove(shares, found.project)}
+                  />
+                  <JobSpec job={found} />
+                </div>
               </div>
-              <div className="overview-column">
-                <JobFacts job={found} currency={currency} targets={targets.data ?? []} />
-                <JobSpec job={found} />
-              </div>
-            </div>
-            <section className="job-log" aria-label={t('job.log')}>
-              <LogView run={found.run} />
-            </section>
-          </>
-        )}
+              <section className="job-log" aria-label={t('job.log')}>
+                <LogView run={found.run} />
+              </section>
+            </>
+          )
+        }}
       </Shown>
     </div>
   )

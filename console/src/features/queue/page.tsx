@@ -1,148 +1,36 @@
-import type { ReactElement, ReactNode } from 'react'
+import { type ReactElement, type ReactNode, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import type { Job, Target } from '../../api/client'
-import { useAgents, useJobs, useProjects, useServer, useTargets } from '../../api/queries'
-import { formatAgo, formatInteger, formatMoney, formatTime } from '../../base/format'
+import type { Job, Queue, Share, Target } from '../../api/client'
+import {
+  useAgents,
+  useJobs,
+  useMe,
+  useProjects,
+  useQueues,
+  useServer,
+  useShares,
+  useTargets,
+} from '../../api/queries'
+import { formatInteger } from '../../base/format'
 import { t } from '../../base/i18n'
 import { Command, Empty, Shown } from '../../widgets/empty'
-import { endingText } from '../../widgets/ending'
+import { Card } from '../../widgets/facts'
 import { Select } from '../../widgets/field'
-import { useTitle, useViewParam } from '../../widgets/hooks'
-import { JobTime, jobEnded } from '../../widgets/job'
+import { useShortcuts, useTitle, useViewParam } from '../../widgets/hooks'
+import { Icon } from '../../widgets/icon'
+import { jobEnded } from '../../widgets/job'
 import { useRows } from '../../widgets/rows'
-import { StateBadge } from '../../widgets/state'
-import { waitingText } from '../../widgets/waiting'
+import {
+  resourceText,
+  SHARE_RESOURCES,
+  type ShareResource,
+  ShareTree,
+  sharesAbove,
+} from '../../widgets/shares'
+import { type Block, QueueBlock } from './block'
+import { JobsTable } from './rows'
 
 const WAITING = ['held', 'queued', 'offered']
-
-interface RowProps {
-  job: Job
-  current: boolean
-  currency: string
-  kind: 'waiting' | 'running' | 'ended'
-}
-
-function NameCell({ job }: { job: Job }): ReactElement {
-  return (
-    <th scope="row">
-      <Link href={`/jobs/${job.id}`} className="row-link">
-        {job.name || job.id}
-      </Link>
-    </th>
-  )
-}
-
-function Row({ job, current, currency, kind }: RowProps): ReactElement {
-  const last = job.attempts[job.attempts.length - 1]
-  return (
-    <tr className={current ? 'row-current' : undefined} data-job={job.id}>
-      {kind === 'waiting' && <td className="num muted">{job.waiting?.rank ?? ''}</td>}
-      <NameCell job={job} />
-      <td>
-        <StateBadge state={job.state} title={endingText(job) || undefined} />
-      </td>
-      {kind === 'waiting' && (
-        <td className="cell-wrap">{job.waiting ? waitingText(job.waiting) : ''}</td>
-      )}
-      <td>
-        <Link href={`/p/${job.project}/runs`}>{job.project}</Link>
-      </td>
-      <td>{job.owner}</td>
-      {kind !== 'waiting' && <td>{last ? `${last.target} / ${last.agent}` : ''}</td>}
-      {kind === 'ended' ? (
-        <td title={job.ended_at ? formatTime(job.ended_at) : undefined}>
-          {formatAgo(job.ended_at)}
-        </td>
-      ) : (
-        <td title={formatTime(job.created_at)}>{formatAgo(job.created_at)}</td>
-      )}
-      {kind !== 'waiting' && (
-        <>
-          <td className="num">
-            <JobTime job={job} />
-          </td>
-          <td className="num">{formatMoney(job.cost_micro, currency)}</td>
-        </>
-      )}
-    </tr>
-  )
-}
-
-interface SectionProps {
-  title: string
-  none: string
-  kind: RowProps['kind']
-  jobs: Job[]
-  from: number // of the first row in the whole page, for j and k
-  current: number
-  currency: string
-}
-
-function heads(kind: RowProps['kind']): [string, boolean][] {
-  const common: [string, boolean][] = [
-    [t('queue.column_job'), false],
-    [t('queue.column_state'), false],
-  ]
-  const who: [string, boolean][] = [
-    [t('queue.column_project'), false],
-    [t('queue.column_owner'), false],
-  ]
-  if (kind === 'waiting') {
-    return [
-      [t('queue.column_rank'), true],
-      ...common,
-      [t('queue.column_why'), false],
-      ...who,
-      [t('queue.column_age'), false],
-    ]
-  }
-  return [
-    ...common,
-    ...who,
-    [t('queue.column_target'), false],
-    [kind === 'ended' ? t('queue.column_ended') : t('queue.column_age'), false],
-    [t('queue.column_time'), true],
-    [t('queue.column_cost'), true],
-  ]
-}
-
-function Section(props: SectionProps): ReactElement {
-  return (
-    <section className="queue-section" aria-label={props.title}>
-      <h2>
-        {props.title} <span className="section-count">{formatInteger(props.jobs.length)}</span>
-      </h2>
-      {props.jobs.length === 0 ? (
-        <p className="empty-hint">{props.none}</p>
-      ) : (
-        <div className="table-scroll">
-          <table className="table table-rows">
-            <thead>
-              <tr>
-                {heads(props.kind).map(([text, num]) => (
-                  <th key={text} scope="col" className={num ? 'num' : undefined}>
-                    {text}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {props.jobs.map((job, i) => (
-                <Row
-                  key={job.id}
-                  job={job}
-                  kind={props.kind}
-                  current={props.from + i === props.current}
-                  currency={props.currency}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </section>
-  )
-}
 
 function Meter({ name, free, total }: { name: string; free: number; total: number }): ReactElement {
   return (
@@ -174,6 +62,11 @@ function Capacity({ targets }: { targets: Target[] }): ReactElement {
               total={target.gpus_total ?? 0}
             />
           )}
+          {target.maintenance && (
+            <span className="muted">
+              {t('fit.maintenance', { reason: target.maintenance.reason })}
+            </span>
+          )}
         </li>
       ))}
     </ul>
@@ -194,55 +87,129 @@ function NoAgent(): ReactNode {
   )
 }
 
-function sections(jobs: Job[]): { waiting: Job[]; running: Job[]; ended: Job[] } {
-  const waiting = jobs.filter((job) => WAITING.includes(job.state))
-  const ended = jobs.filter(jobEnded)
-  const running = jobs.filter((job) => !WAITING.includes(job.state) && !jobEnded(job))
+/** The resource that people share here: GPUs, unless there are none. */
+const firstResource = (targets: Target[]): ShareResource =>
+  targets.some((target) => (target.gpus_total ?? 0) > 0) ? 'gpus' : 'cpus'
+
+function Shares({ shares, targets }: { shares: Share[]; targets: Target[] }): ReactElement {
+  const [chosen, setChosen] = useState<ShareResource | null>(null)
+  const resource = chosen ?? firstResource(targets)
+  return (
+    <Card
+      title={t('shares.title')}
+      tools={
+        <Select
+          label={t('shares.resource')}
+          value={resource}
+          onChange={setChosen}
+          choices={SHARE_RESOURCES.map((one) => ({ value: one, label: resourceText(one) }))}
+        />
+      }
+    >
+      <ShareTree shares={shares} resource={resource} />
+    </Card>
+  )
+}
+
+/** The queues by priority, then name, each with its jobs; queues nobody told us of at the end. */
+export function blocksOf(jobs: Job[], queues: Queue[], only: string): Block[] {
+  const blocks = new Map<string, Block>()
+  const sorted = [...queues].sort((a, b) => b.priority - a.priority || a.name.localeCompare(b.name))
+  for (const queue of sorted) {
+    blocks.set(queue.name, { name: queue.name, queue, waiting: [], running: [] })
+  }
+  for (const job of jobs) {
+    if (jobEnded(job)) continue
+    const name = job.queue ?? 'default'
+    const block = blocks.get(name) ?? { name, queue: undefined, waiting: [], running: [] }
+    blocks.set(name, block)
+    block[WAITING.includes(job.state) ? 'waiting' : 'running'].push(job)
+  }
   const rank = (job: Job): number => job.waiting?.rank ?? Number.MAX_SAFE_INTEGER
-  waiting.sort((a, b) => rank(a) - rank(b))
-  ended.sort((a, b) => (b.ended_at ?? '').localeCompare(a.ended_at ?? ''))
-  return { waiting, running, ended }
+  for (const block of blocks.values()) block.waiting.sort((a, b) => rank(a) - rank(b))
+  return [...blocks.values()].filter((block) => !only || block.name === only)
+}
+
+function endedOf(jobs: Job[], only: string): Job[] {
+  return jobs
+    .filter((job) => jobEnded(job) && (!only || (job.queue ?? 'default') === only))
+    .sort((a, b) => (b.ended_at ?? '').localeCompare(a.ended_at ?? ''))
+}
+
+interface FilterProps {
+  label: string
+  all: string
+  value: string
+  onChange: (value: string) => void
+  choices: { value: string; label: string }[]
+}
+
+function Filter({ all, choices, ...rest }: FilterProps): ReactElement {
+  return <Select {...rest} choices={[{ value: '', label: all }, ...choices]} />
 }
 
 export function QueuePage(): ReactElement {
   const [project, setProject] = useViewParam('project', '')
+  const [only, setOnly] = useViewParam('queue', '')
   const jobs = useJobs(project)
+  const queues = useQueues().data ?? []
   const projects = useProjects()
   const targets = useTargets()
+  const shares = useShares()
   const agents = useAgents()
-  const server = useServer()
+  const admin = useMe().data?.admin === true
+  const currency = useServer().data?.currency ?? 'EUR'
   const [, navigate] = useLocation()
   useTitle(t('queue.title'))
-  const { waiting, running, ended } = sections(jobs.data ?? [])
-  const all = [...waiting, ...running, ...ended]
-  const current = useRows(all.length, (at) => {
-    const job = all[at]
+  const found = jobs.data?.items ?? []
+  const blocks = blocksOf(found, queues, only)
+  const ended = endedOf(found, only)
+  const all = [...blocks.flatMap((block) => [...block.waiting, ...block.running]), ...ended]
+  const at = useRows(all.length, (row) => {
+    const job = all[row]
     if (job) navigate(`/jobs/${job.id}`)
   })
-  const common = { current, currency: server.data?.currency ?? 'EUR' }
+  const current = all[at]?.id ?? ''
+  const launch = project ? `/launch?project=${project}` : '/launch'
+  useShortcuts({ n: () => navigate(launch) })
+  const shown = project ? sharesAbove(shares.data ?? [], project).reverse() : (shares.data ?? [])
   return (
     <div className="page">
       <header className="page-head">
         <h1>{t('queue.title')}</h1>
         <span className="spring" />
-        <Select
+        <Filter
           label={t('queue.column_project')}
+          all={t('queue.all_projects')}
           value={project}
           onChange={setProject}
-          choices={[
-            { value: '', label: t('queue.all_projects') },
-            ...(projects.data ?? []).map((one) => ({
-              value: one.name,
-              label: one.title || one.name,
-            })),
-          ]}
+          choices={(projects.data ?? []).map((one) => ({
+            value: one.name,
+            label: one.title || one.name,
+          }))}
         />
+        <Filter
+          label={t('queue.column_queue')}
+          all={t('queue.all_queues')}
+          value={only}
+          onChange={setOnly}
+          choices={queues.map((one) => ({ value: one.name, label: one.name }))}
+        />
+        <Link href={launch} className="button button-main">
+          <Icon name="plus" />
+          {t('queue.launch')}
+        </Link>
       </header>
       {targets.data && targets.data.length > 0 && <Capacity targets={targets.data} />}
       {agents.data?.length === 0 && <NoAgent />}
+      {shown.length > 0 && targets.data && (
+        <div className="queue-section">
+          <Shares shares={shown} targets={targets.data} />
+        </div>
+      )}
       <Shown asked={jobs}>
-        {(found) =>
-          found.length === 0 ? (
+        {({ items, more }) =>
+          items.length === 0 && queues.length < 2 ? (
             <Empty text={t('queue.empty')}>
               <Command
                 text={`euvyra launch --project ${project || 'demo'} --wait -- python train.py`}
@@ -250,30 +217,39 @@ export function QueuePage(): ReactElement {
             </Empty>
           ) : (
             <>
-              <Section
-                {...common}
-                kind="waiting"
-                title={t('queue.waiting')}
-                none={t('queue.nothing_waits')}
-                jobs={waiting}
-                from={0}
-              />
-              <Section
-                {...common}
-                kind="running"
-                title={t('queue.running')}
-                none={t('queue.nothing_runs')}
-                jobs={running}
-                from={waiting.length}
-              />
-              <Section
-                {...common}
-                kind="ended"
-                title={t('queue.ended')}
-                none={t('queue.nothing_ended')}
-                jobs={ended}
-                from={waiting.length + running.length}
-              />
+              {more && (
+                <p className="notice queue-section">
+                  {t('queue.more', { n: items.filter((job) => !jobEnded(job)).length })}
+                </p>
+              )}
+              {blocks.map((block) => (
+                <QueueBlock
+                  key={block.name}
+                  block={block}
+                  queues={queues}
+                  current={current}
+                  currency={currency}
+                  admin={admin}
+                />
+              ))}
+              <section className="queue-section" aria-label={t('queue.ended')}>
+                <h2>
+                  {t('queue.ended')}{' '}
+                  <span className="section-count">{formatInteger(ended.length)}</span>
+                </h2>
+                {ended.length === 0 ? (
+                  <p className="empty-hint">{t('queue.nothing_ended')}</p>
+                ) : (
+                  <JobsTable
+                    kind="ended"
+                    label={t('queue.ended')}
+                    jobs={ended}
+                    current={current}
+                    currency={currency}
+                    queues={queues}
+                  />
+                )}
+              </section>
             </>
           )
         }

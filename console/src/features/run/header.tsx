@@ -71,7 +71,8 @@ function TextDialog(props: {
 }
 
 /** Why a run ended badly or has not begun: said at the top, on every tab, with where to look. */
-export function RunVerdict({ run }: { run: RunDetail }): ReactElement | null {
+export function RunVerdict(props: { run: RunDetail; currency: string }): ReactElement | null {
+  const { run, currency } = props
   const pending = run.state === 'pending'
   const job = useJob(pending ? (run.job ?? '') : '')
   const base = `/p/${run.project}/r/${run.id}`
@@ -80,7 +81,7 @@ export function RunVerdict({ run }: { run: RunDetail }): ReactElement | null {
     const waiting = job.data?.waiting
     return (
       <p className="verdict">
-        <span>{waiting ? waitingText(waiting) : t('run.pending')}</span>
+        <span>{waiting ? waitingText(waiting, currency) : t('run.pending')}</span>
         <Link href={`/jobs/${run.job}`}>{t('run.see_job')}</Link>
       </p>
     )

@@ -6,7 +6,7 @@ import { coloursFor } from '../../base/colours'
 import { t } from '../../base/i18n'
 import { Command, Empty, Loading, Shown } from '../../widgets/empty'
 import { useDark, useTitle } from '../../widgets/hooks'
-import { JobFacts, Timeline } from '../../widgets/job'
+import { JobFacts, Timeline, Why } from '../../widgets/job'
 import { LogView } from '../../widgets/log/view'
 import { Tabs } from '../../widgets/tabs'
 import { RunHeader, RunVerdict } from './header'
@@ -32,7 +32,8 @@ function RunJob({ run, currency }: { run: RunDetail; currency: string }): ReactE
       {(found) => (
         <div className="overview">
           <div className="overview-column">
-            <Timeline job={found} events={events.data ?? []} />
+            <Why job={found} currency={currency} />
+            <Timeline events={events.data ?? []} />
           </div>
           <div className="overview-column">
             <JobFacts job={found} currency={currency} targets={targets.data ?? []} />
@@ -76,7 +77,7 @@ export function RunPage(props: { project: string; run: string; tab: RunTab }): R
         {(found) => (
           <>
             <RunHeader run={found} currency={currency} colour={colour} />
-            <RunVerdict run={found} />
+            <RunVerdict run={found} currency={currency} />
             <Tabs label={found.name} tabs={tabs} current={props.tab} />
             <Suspense fallback={<Loading />}>
               <TabBody key={props.tab} run={found} tab={props.tab} currency={currency} />

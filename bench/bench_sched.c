@@ -2,7 +2,7 @@
  * is full, half empty or empty, as the server would call it with a current snapshot. Prints
  * milliseconds a cycle: least, median and greatest of the rounds, and the median of the processor
  * time alone (on a machine that others use too the two differ); then how the cost grows with the
- * jobs that wait. With --json one document. */
+ * jobs that wait. With --json one document; with --only NAME that case alone, for a profiler. */
 #include "sched/sched.h"
 
 #include <stdio.h>
@@ -18,7 +18,9 @@
 #define SHAPES       400
 #define QUEUES       3
 #define PENDING      50000
+#define LIGHT        2000 /* what a server looks at: the first of those that wait alike */
 #define ROUNDS       15
+#define ROUNDS_ONLY  150
 #define GROWTH_ROUND 5
 #define FILL_ROUNDS  6
 #define GIB          (1LL << 30)
@@ -219,7 +221,7 @@ struct figure {
 
 static struct figure measure(uint32_t jobs, uint32_t keep_of, int rounds)
 {
-    double times[ROUNDS], cpu[ROUNDS];
+    double times[ROUNDS_ONLY], cpu[ROUNDS_ONLY];
     struct world w;
     struct arena arena = {0};
     struct sched_result result;
@@ -264,21 +266,27 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        uint32_t keep_of;
-    } cases[] = {{"saturated", 1}, {"half", 2}, {"empty", 0}};
+        uint32_t jobs, keep_of;
+    } cases[] = {{"saturated", PENDING, 1},
+                 {"half", PENDING, 2},
+                 {"empty", PENDING, 0},
+                 {"light", LIGHT, 1}};
     static const uint32_t growth[] = {6250, 12500, 25000, 50000, 100000, 200000};
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    const char *only = argc > 2 && strcmp(argv[1], "--only") == 0 ? argv[2] : NULL;
     struct figure f;
 
     if (json)
         printf("[");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        f = measure(PENDING, cases[i].keep_of, ROUNDS);
-        print(json, cases[i].name, PENDING, &f);
+        if (only && strcmp(only, cases[i].name) != 0)
+            continue;
+        f = measure(cases[i].jobs, cases[i].keep_of, only ? ROUNDS_ONLY : ROUNDS);
+        print(json, cases[i].name, cases[i].jobs, &f);
         if (json)
             printf(",");
     }
-    for (size_t i = 0; i < ARRAY_LEN(growth); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(growth) && !only; i++) {
         f = measure(growth[i], 1, GROWTH_ROUND);
         print(json, "growth", growth[i], &f);
         if (json && i + 1 < ARRAY_LEN(growth))

@@ -14,8 +14,18 @@ from run import Figure
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("EUVYRA_BUILD", ROOT / "build"))
-CLUSTERS = {"saturated": "cycle", "half": "cycle_half", "empty": "cycle_empty"}
-WORDS = {"saturated": "nothing fits", "half": "half of it free", "empty": "all of it free"}
+CLUSTERS = {
+    "saturated": "cycle",
+    "half": "cycle_half",
+    "empty": "cycle_empty",
+    "light": "cycle_light",
+}
+WORDS = {
+    "saturated": "nothing fits",
+    "half": "half of it free",
+    "empty": "all of it free",
+    "light": "nothing fits",
+}
 
 
 @functools.cache
@@ -37,7 +47,7 @@ def figures() -> list[Figure]:
         if row["name"] not in CLUSTERS:
             continue
         what = f"{row['pending']:,} wait, {WORDS[row['name']]}: {row['starts']} start"
-        goal = " (goal 100)" if row["name"] == "saturated" else ""
+        goal = {"saturated": " (goal 100)", "light": " (goal 10)"}.get(row["name"], "")
         key = CLUSTERS[row["name"]]
         result += [
             Figure(f"{key}_ms", row["median"], "ms", what + goal),

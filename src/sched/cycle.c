@@ -10,6 +10,7 @@
 #define RESERVATION_MS_MAX (10 * 60000LL)
 #define EVICT_PAUSE_MS     (10 * 60000LL)
 #define PREEMPT_LOOKS_MAX  50000
+#define RANK_AHEAD         16
 #define OUTRANK_LOOKS_MAX  100000 /* in a cycle: who may take over room that is held */
 
 struct sched_policy sched_policy_default(void)
@@ -317,9 +318,26 @@ static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
 
 /* -- all turns -------------------------------------------------------------------------------- */
 
+/* What no passing of time changes takes no share from those that wait with it. */
+static bool idle(enum wait_code code)
+{
+    switch (code) {
+    case WAIT_PROJECT_HELD:
+    case WAIT_QUEUE_HELD:
+    case WAIT_NO_AGENT:
+    case WAIT_NO_TARGET:
+    case WAIT_NODES_EXCLUDED:
+    case WAIT_GPU_TYPE:
+    case WAIT_TOO_BIG:
+    case WAIT_TOO_FEW_NODES: return true;
+    default: return false;
+    }
+}
+
 static void wait_put(struct cycle *c, uint32_t job, const struct wait *wait)
 {
     c->states[job] = JOB_WAITS;
+    c->idle[job] = idle(wait->code);
     c->wait_of[job] = c->result.wait_count;
     c->result.waits[c->result.wait_count++] = (struct sched_wait){job, *wait};
 }
@@ -409,59 +427,56 @@ static void reserved_turns(struct cycle *c)
     c->early = false;
 }
 
-/* What no passing of time changes takes no share from those that wait with it. */
-static bool idle(enum wait_code code)
-{
-    switch (code) {
-    case WAIT_PROJECT_HELD:
-    case WAIT_QUEUE_HELD:
-    case WAIT_NO_AGENT:
-    case WAIT_NO_TARGET:
-    case WAIT_NODES_EXCLUDED:
-    case WAIT_GPU_TYPE:
-    case WAIT_TOO_BIG:
-    case WAIT_TOO_FEW_NODES: return true;
-    default: return false;
-    }
-}
-
 /* A rank says after how many others a job would start if room came bit by bit: the tournament is
- * held again, as if each that has its turn then ran. */
+ * held again, as if each that has its turn then ran. What was found out is gathered afterwards,
+ * since it lies in another order: fetched some time before it is copied. */
 static void rank(struct cycle *c, struct order *order)
 {
-    struct sched_wait *waits = arena_array(c->arena, c->result.wait_count, sizeof *waits);
-    uint32_t count = 0, job;
+    uint32_t total = c->result.wait_count, count = 0;
+    struct sched_wait *waits = arena_array(c->arena, total, sizeof *waits);
+    uint32_t *from = arena_array(c->arena, total, sizeof *from);
+    const struct order_entry *next;
 
     sched__order_begin(order, &c->tree, c->states, JOB_WAITS);
-    while ((job = sched__order_peek(order)) != SCHED_NONE) {
-        const struct sched_job *j = &c->s->jobs[job];
-        waits[count] = c->result.waits[c->wait_of[job]];
-        waits[count].wait.rank = (int64_t)count + 1;
-        if (!idle(waits[count].wait.code))
-            sched__tree_suppose(&c->tree, c->tree.leaf_of[j->share], &order->asks[j->shape]);
-        count++;
+    while ((next = sched__order_next(order)) != NULL) {
+        if (!c->idle[next->job])
+            sched__tree_suppose(&c->tree, c->tree.leaf_of[next->share], &order->asks[next->shape]);
+        from[count++] = c->wait_of[next->job];
         sched__order_pass(order);
     }
-    ENSURE(count == c->result.wait_count);
+    ENSURE(count == total);
+    for (uint32_t i = 0; i < total; i++) {
+        if (i + RANK_AHEAD < total)
+            __builtin_prefetch(&c->result.waits[from[i + RANK_AHEAD]]);
+        waits[i] = c->result.waits[from[i]];
+        waits[i].wait.rank = (int64_t)i + 1;
+    }
     c->result.waits = waits;
+}
+
+/* What attempts hold, those that are being ended or the others. */
+static void hold_attempts(struct cycle *c, struct tree *tree, bool stopping)
+{
+    struct holding *held = arena_array(c->arena, tree->count, sizeof *held);
+
+    for (uint32_t a = 0; a < c->s->attempt_count; a++) {
+        const struct sched_attempt *at = &c->s->attempts[a];
+        struct holding *h = &held[tree->leaf_of[at->share]];
+        if (at->stopping != stopping)
+            continue;
+        sched__take(&h->amounts, &c->s->shapes[at->shape].need,
+                    -(int64_t)c->s->shapes[at->shape].node_count);
+        h->jobs++;
+    }
+    sched__tree_hold_all(tree, held);
 }
 
 static void trees_init(struct cycle *c)
 {
     sched__tree_init(&c->tree, c->s, c->arena);
-    for (uint32_t a = 0; a < c->s->attempt_count; a++) {
-        const struct sched_attempt *at = &c->s->attempts[a];
-        struct sched_amounts ask = sched__ask(&c->s->shapes[at->shape]);
-        if (!at->stopping)
-            sched__tree_hold(&c->tree, c->tree.leaf_of[at->share], &ask, 1);
-    }
+    hold_attempts(c, &c->tree, false);
     sched__tree_copy(&c->after, &c->tree, c->arena);
-    for (uint32_t a = 0; a < c->s->attempt_count; a++) {
-        const struct sched_attempt *at = &c->s->attempts[a];
-        struct sched_amounts ask = sched__ask(&c->s->shapes[at->shape]);
-        if (at->stopping)
-            sched__tree_hold(&c->tree, c->tree.leaf_of[at->share], &ask, 1);
-    }
+    hold_attempts(c, &c->tree, true);
 }
 
 static void jobs_init(struct cycle *c)
@@ -469,6 +484,7 @@ static void jobs_init(struct cycle *c)
     const struct sched_snapshot *s = c->s;
 
     c->states = arena_array(c->arena, s->job_count, sizeof *c->states);
+    c->idle = arena_array(c->arena, s->job_count, sizeof *c->idle);
     c->wait_of = arena_array(c->arena, s->job_count, sizeof *c->wait_of);
     c->reservation_of = arena_array(c->arena, s->job_count, sizeof *c->reservation_of);
     c->highest = arena_array(c->arena, s->queue_count, sizeof *c->highest);

@@ -124,9 +124,11 @@ struct cycle {
 
     struct memo searched; /* preemption that found nothing */
     int64_t looks_left;
-    uint32_t *attempts_by_leaf; /* by the leaf's `enter`; from the first search on */
-    uint32_t *leaf_attempts;    /* where they begin: by `enter`, one more than branches */
-    uint32_t *attempts_by_queue, *queue_attempts; /* cheapest to end first */
+    uint32_t
+        *attempts_by_leaf;   /* that may be ended, by the leaf's `enter`; from the first search */
+    uint32_t *leaf_attempts; /* where they begin: by `enter`, one more than branches */
+    uint32_t *attempts_by_queue, *queue_attempts;
+    bool *queue_sorted;   /* the cheapest to end come first */
     struct memo paused;   /* shares: the second ended one of the first lately */
     struct memo ended_by; /* by share that lost one: place of the last such in enders */
     struct ender {
@@ -147,6 +149,7 @@ struct cycle {
     bool *blocked;     /* by queue: strict order, and one does not fit */
     int64_t *ahead;    /* by queue: jobs that wait before the next */
     uint8_t *states;   /* by job: enum job_state */
+    bool *idle;        /* by job: no passing of time changes what it waits for */
     uint32_t *wait_of; /* by job: place in result.waits */
     struct sched_result result;
 };

@@ -98,6 +98,7 @@ static void refresh(struct order *o, uint32_t branch)
         b->best = b->at;
         /* Its turn comes after some others' have: by then the job is here. */
         __builtin_prefetch(&o->s->jobs[o->entries[b->at].job]);
+        __builtin_prefetch((const char *)(&o->s->jobs[o->entries[b->at].job] + 1) - 1);
     }
     if (b->best == SCHED_NONE && b->heap_size > 0)
         b->best = o->branches[o->heaps[b->heap]].best;
@@ -187,13 +188,20 @@ static void group_begin(struct order *o)
     build(o);
 }
 
-uint32_t sched__order_peek(struct order *o)
+const struct order_entry *sched__order_next(struct order *o)
 {
     struct order_branch *top = &o->branches[o->tree->count];
 
     while (top->best == SCHED_NONE && o->next < o->count)
         group_begin(o);
-    return top->best == SCHED_NONE ? SCHED_NONE : o->entries[top->best].job;
+    return top->best == SCHED_NONE ? NULL : &o->entries[top->best];
+}
+
+uint32_t sched__order_peek(struct order *o)
+{
+    const struct order_entry *next = sched__order_next(o);
+
+    return next ? next->job : SCHED_NONE;
 }
 
 void sched__order_pass(struct order *o)
@@ -268,13 +276,14 @@ static void group_entries(struct order *o, struct arena *arena)
     for (uint32_t i = 0; i < o->count; i++) {
         const struct sched_job *j = &o->s->jobs[jobs[i]];
         o->entries[by_group[o->group_of[j->queue]]++] =
-            (struct order_entry){sched__place(o->s, j->queue, j->priority, j->queued),
-                                 j->queued,
-                                 j->id.v,
-                                 jobs[i],
-                                 o->flat ? 0 : o->tree->leaf_of[j->share],
-                                 j->shape,
-                                 j->queue};
+            (struct order_entry){.key = sched__place(o->s, j->queue, j->priority, j->queued),
+                                 .queued = j->queued,
+                                 .id = j->id.v,
+                                 .job = jobs[i],
+                                 .leaf = o->flat ? 0 : o->tree->leaf_of[j->share],
+                                 .share = j->share,
+                                 .shape = j->shape,
+                                 .queue = j->queue};
     }
 }
 

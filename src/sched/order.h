@@ -14,7 +14,7 @@ struct order_entry {
     __int128 key;
     time_ms queued;
     int64_t id;
-    uint32_t job, leaf, shape, queue;
+    uint32_t job, leaf, share, shape, queue; /* leaf: 0 without shares */
 };
 
 struct order_branch {
@@ -47,7 +47,9 @@ void sched__order_init(struct order *order, const struct sched_snapshot *snapsho
 /* From the beginning, with the jobs whose state is `wanted` when their turn comes. */
 void sched__order_begin(struct order *order, const struct tree *tree, const uint8_t *states,
                         uint8_t wanted);
-/* The job whose turn it is: SCHED_NONE at the end. */
+/* Whose turn it is: NULL at the end. */
+const struct order_entry *sched__order_next(struct order *order);
+/* Its job; SCHED_NONE at the end. */
 uint32_t sched__order_peek(struct order *order);
 /* It had its turn. What the tree says of the branches above it may have changed since. */
 void sched__order_pass(struct order *order);

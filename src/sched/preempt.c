@@ -28,6 +28,12 @@ struct borrower {
     uint32_t branch;
 };
 
+struct seat {
+    uint32_t node;
+    bool touched;
+    int64_t gpus, cpus;
+};
+
 struct search {
     struct cycle *c;
     struct asker *who;
@@ -42,6 +48,7 @@ struct search {
     size_t victim_count, victim_room;
     size_t *taken, taken_count; /* places in victims */
     int64_t looks_until;        /* it gives up when so many are left to the cycle */
+    struct seat *seats;         /* room for all nodes */
     struct memo spared;         /* shares of which nothing is ended: see find_spared */
     share_id *queue;
 };
@@ -153,11 +160,93 @@ static bool evictable(const struct search *s, uint32_t attempt)
     const struct sched_attempt *a = &c->s->attempts[attempt];
     struct memo_key key = {{(uint64_t)c->s->shares[a->share].id.v, 0, 0, 0}};
 
-    if (c->leaving[attempt] || a->evictable_from == SCHED_UNLIMITED ||
-        a->evictable_from > c->s->now)
+    if (c->leaving[attempt])
         return false;
     return a->share == s->who->j->share || s->spared.count == 0 ||
            !sched__memo_find(&s->spared, key);
+}
+
+/* -- attempts by cost ------------------------------------------------------------------------- */
+
+struct listed {
+    uint32_t attempt;
+    int64_t priority;
+    time_ms since;
+    int64_t id;
+};
+
+static int listed_by_cost(const void *a, const void *b)
+{
+    const struct listed *x = a, *y = b;
+
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
+    if (x->since != y->since)
+        return x->since > y->since ? -1 : 1;
+    return (x->id < y->id) - (x->id > y->id);
+}
+
+static bool may_be_ended(const struct cycle *c, uint32_t attempt)
+{
+    const struct sched_attempt *a = &c->s->attempts[attempt];
+
+    return !a->stopping && a->evictable_from != SCHED_UNLIMITED && a->evictable_from <= c->s->now;
+}
+
+/* Those that have a group, by it; ret_from[g] is where group g begins. */
+static uint32_t *by_group(struct cycle *c, const uint32_t *groups, uint32_t group_count,
+                          uint32_t **ret_from)
+{
+    uint32_t count = c->s->attempt_count;
+    uint32_t *attempts = arena_array(c->arena, count, sizeof *attempts);
+    uint32_t *from = arena_array(c->arena, (size_t)group_count + 2, sizeof *from);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (groups[i] != SCHED_NONE)
+            from[groups[i] + 2]++;
+    for (uint32_t g = 0; g < group_count; g++)
+        from[g + 2] += from[g + 1];
+    for (uint32_t i = 0; i < count; i++)
+        if (groups[i] != SCHED_NONE)
+            attempts[from[groups[i] + 1]++] = i;
+    *ret_from = from;
+    return attempts;
+}
+
+static void list_attempts(struct cycle *c)
+{
+    const struct sched_attempt *attempts = c->s->attempts;
+    uint32_t count = c->s->attempt_count;
+    uint32_t *groups = arena_array(c->arena, count, sizeof *groups);
+
+    for (uint32_t i = 0; i < count; i++)
+        groups[i] = may_be_ended(c, i) ? attempts[i].queue : SCHED_NONE;
+    c->attempts_by_queue = by_group(c, groups, c->s->queue_count, &c->queue_attempts);
+    for (uint32_t i = 0; i < count; i++)
+        if (groups[i] != SCHED_NONE)
+            groups[i] = c->tree.branches[c->tree.leaf_of[attempts[i].share]].enter;
+    c->attempts_by_leaf = by_group(c, groups, c->tree.count, &c->leaf_attempts);
+    c->queue_sorted = arena_array(c->arena, c->s->queue_count, sizeof *c->queue_sorted);
+}
+
+/* The cheapest to end come first, from when the queue is first asked for them. */
+static void sort_queue(struct cycle *c, uint32_t queue)
+{
+    uint32_t *attempts = &c->attempts_by_queue[c->queue_attempts[queue]];
+    uint32_t count = c->queue_attempts[queue + 1] - c->queue_attempts[queue];
+    struct listed *listed;
+
+    if (c->queue_sorted[queue] || count == 0)
+        return;
+    c->queue_sorted[queue] = true;
+    listed = arena_array(c->arena, count, sizeof *listed);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sched_attempt *a = &c->s->attempts[attempts[i]];
+        listed[i] = (struct listed){attempts[i], a->priority, a->since, a->id.v};
+    }
+    qsort(listed, count, sizeof *listed, listed_by_cost);
+    for (uint32_t i = 0; i < count; i++)
+        attempts[i] = listed[i].attempt;
 }
 
 /* -- candidates ------------------------------------------------------------------------------- */
@@ -427,6 +516,7 @@ static bool take_outranked(struct search *s)
             return true;
         from = s->victim_count;
     }
+    sort_queue(c, queue);
     for (uint32_t i = c->queue_attempts[queue]; i < c->queue_attempts[queue + 1] && may_look(s);
          i++, from = s->victim_count) {
         if (c->s->attempts[c->attempts_by_queue[i]].priority >= s->who->j->priority)
@@ -464,12 +554,6 @@ static void spare_victims(struct search *s)
     s->taken_count = kept;
 }
 
-struct seat {
-    uint32_t node;
-    bool touched;
-    int64_t gpus, cpus;
-};
-
 static int seats_by_use(const void *a, const void *b)
 {
     const struct seat *x = a, *y = b;
@@ -486,7 +570,7 @@ static int seats_by_use(const void *a, const void *b)
 static uint32_t *choose_nodes(struct search *s)
 {
     struct cycle *c = s->c;
-    struct seat *seats = arena_array(c->arena, c->s->node_count, sizeof *seats);
+    struct seat *seats = s->seats;
     uint32_t *nodes = arena_array(c->arena, s->who->shape->node_count, sizeof *nodes);
     uint32_t target = fitting_target(s), count = 0, rank = 0;
 
@@ -548,63 +632,6 @@ static void end_victims(struct search *s)
     }
 }
 
-/* -- attempts by cost ------------------------------------------------------------------------- */
-
-struct listed {
-    uint32_t attempt, group;
-    int64_t priority;
-    time_ms since;
-    int64_t id;
-};
-
-static int listed_by_cost(const void *a, const void *b)
-{
-    const struct listed *x = a, *y = b;
-
-    if (x->priority != y->priority)
-        return x->priority < y->priority ? -1 : 1;
-    if (x->since != y->since)
-        return x->since > y->since ? -1 : 1;
-    return (x->id < y->id) - (x->id > y->id);
-}
-
-/* Attempts by `group`, each in the order they are listed in; ret_from[g] is where group g begins.
- */
-static uint32_t *by_group(struct cycle *c, const struct listed *listed, uint32_t group_count,
-                          uint32_t **ret_from)
-{
-    uint32_t count = c->s->attempt_count;
-    uint32_t *attempts = arena_array(c->arena, count, sizeof *attempts);
-    uint32_t *from = arena_array(c->arena, (size_t)group_count + 2, sizeof *from);
-
-    for (uint32_t i = 0; i < count; i++)
-        from[listed[i].group + 2]++;
-    for (uint32_t g = 0; g < group_count; g++)
-        from[g + 2] += from[g + 1];
-    for (uint32_t i = 0; i < count; i++)
-        attempts[from[listed[i].group + 1]++] = listed[i].attempt;
-    *ret_from = from;
-    return attempts;
-}
-
-static void list_attempts(struct cycle *c)
-{
-    const struct sched_attempt *attempts = c->s->attempts;
-    uint32_t count = c->s->attempt_count;
-    struct listed *listed = arena_array(c->arena, count, sizeof *listed);
-
-    for (uint32_t i = 0; i < count; i++)
-        listed[i] = (struct listed){i, attempts[i].queue, attempts[i].priority, attempts[i].since,
-                                    attempts[i].id.v};
-    if (count)
-        qsort(listed, count, sizeof *listed, listed_by_cost);
-    c->attempts_by_queue = by_group(c, listed, c->s->queue_count, &c->queue_attempts);
-    for (uint32_t i = 0; i < count; i++)
-        listed[i].group =
-            c->tree.branches[c->tree.leaf_of[attempts[listed[i].attempt].share]].enter;
-    c->attempts_by_leaf = by_group(c, listed, c->tree.count, &c->leaf_attempts);
-}
-
 /* -- one search ------------------------------------------------------------------------------- */
 
 static struct search *search_begin(struct cycle *c, struct asker *who, uint32_t branch)
@@ -621,6 +648,7 @@ static struct search *search_begin(struct cycle *c, struct asker *who, uint32_t 
         s->touched = arena_array(c->arena, nodes, sizeof *s->touched);
         s->of_target = arena_array(c->arena, targets, sizeof *s->of_target);
         s->targets = arena_array(c->arena, targets, sizeof *s->targets);
+        s->seats = arena_array(c->arena, nodes, sizeof *s->seats);
         s->taken = arena_array(c->arena, c->s->attempt_count, sizeof *s->taken);
         list_attempts(c);
     }
@@ -697,7 +725,7 @@ void sched__preempt_init(struct cycle *c)
             ended_put(c, s->evictions[i].winner, s->evictions[i].loser);
     for (uint32_t i = 0; i < s->attempt_count; i++) {
         const struct sched_attempt *a = &s->attempts[i];
-        if (!a->stopping && a->evictable_from != SCHED_UNLIMITED && a->evictable_from <= s->now)
+        if (may_be_ended(c, i))
             c->lowest[a->queue] = MIN(c->lowest[a->queue], a->priority);
     }
 }

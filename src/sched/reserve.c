@@ -303,11 +303,30 @@ struct outlook {
     size_t moment_count, moment_room;
 };
 
-static int moments_by_time(const void *a, const void *b)
+/* The earliest is at the root of a heap: seldom all are asked for. */
+static void moments_sink(struct outlook *o, size_t at)
 {
-    const struct moment *x = a, *y = b;
+    struct moment m = o->moments[at];
 
-    return (x->at > y->at) - (x->at < y->at);
+    for (size_t child = at * 2 + 1; child < o->moment_count; child = at * 2 + 1) {
+        if (child + 1 < o->moment_count && o->moments[child + 1].at < o->moments[child].at)
+            child++;
+        if (o->moments[child].at >= m.at)
+            break;
+        o->moments[at] = o->moments[child];
+        at = child;
+    }
+    o->moments[at] = m;
+}
+
+static struct moment moments_take(struct outlook *o)
+{
+    struct moment first = o->moments[0];
+
+    o->moments[0] = o->moments[--o->moment_count];
+    if (o->moment_count)
+        moments_sink(o, 0);
+    return first;
 }
 
 static void count_ranks(struct outlook *o, uint32_t node)
@@ -373,8 +392,8 @@ static void outlook_ends(struct outlook *o)
         for (uint32_t i = 0; ends != SCHED_UNLIMITED && i < start->node_count; i++)
             add_moment(o, ends, start->nodes[i], &s->shapes[j->shape].need);
     }
-    if (o->moment_count)
-        qsort(o->moments, o->moment_count, sizeof *o->moments, moments_by_time);
+    for (size_t i = o->moment_count / 2; i-- > 0;)
+        moments_sink(o, i);
 }
 
 static uint32_t enough_at(const struct outlook *o)
@@ -391,12 +410,12 @@ static time_ms first_fit(struct outlook *o, uint32_t *ret_target)
     time_ms at = o->c->s->now;
 
     *ret_target = enough_at(o);
-    for (size_t i = 0; *ret_target == SCHED_NONE && i < o->moment_count; i++) {
-        const struct moment *m = &o->moments[i];
-        uint32_t target = o->c->s->nodes[m->node].target;
-        sched__take(&o->room[m->node], m->gives, -1);
-        count_ranks(o, m->node);
-        at = m->at;
+    while (*ret_target == SCHED_NONE && o->moment_count > 0) {
+        struct moment m = moments_take(o);
+        uint32_t target = o->c->s->nodes[m.node].target;
+        sched__take(&o->room[m.node], m.gives, -1);
+        count_ranks(o, m.node);
+        at = m.at;
         if (o->of_target[target] >= o->who->shape->node_count)
             *ret_target = target;
     }

@@ -45,6 +45,31 @@ void sched__tree_hold(struct tree *tree, uint32_t leaf, const struct sched_amoun
     change(tree, leaf, ask, (struct change){jobs, 0, 0});
 }
 
+/* Children lie behind their parents: from the back, what is below a branch is summed up when its
+ * turn comes. */
+void sched__tree_hold_all(struct tree *tree, struct holding *by_branch)
+{
+    for (uint32_t i = tree->count; i-- > 0;) {
+        struct branch *b = &tree->branches[i];
+        struct branch *up = b->parent == SCHED_NONE ? NULL : &tree->branches[b->parent];
+        b->running += by_branch[i].jobs;
+        if (up)
+            by_branch[b->parent].jobs += by_branch[i].jobs;
+        for (int r = 0; r < SHARED_RESOURCES; r++) {
+            int64_t kept = idle_kept(b, r), held = by_branch[i].amounts.v[r];
+            bool over = branch_over(b, r);
+            if (held == 0)
+                continue;
+            b->usage.v[r] = sched__add(b->usage.v[r], held);
+            if (!up)
+                continue;
+            by_branch[b->parent].amounts.v[r] = sched__add(by_branch[b->parent].amounts.v[r], held);
+            up->idle_kept.v[r] = sched__add(up->idle_kept.v[r], idle_kept(b, r) - kept);
+            up->over[r] += (int64_t)branch_over(b, r) - (int64_t)over;
+        }
+    }
+}
+
 void sched__tree_start(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask)
 {
     change(tree, leaf, ask, (struct change){1, 1, 0});

@@ -57,6 +57,13 @@ void sched__tree_copy(struct tree *tree, const struct tree *from, struct arena *
 
 /* What is held below `leaf` changes by `ask` in `jobs` (1 or -1) jobs. */
 void sched__tree_hold(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask, int jobs);
+/* Many at once, before anything else changes: what is held directly below each branch, and in how
+ * many jobs, is given by branch. */
+struct holding {
+    struct sched_amounts amounts;
+    int64_t jobs;
+};
+void sched__tree_hold_all(struct tree *tree, struct holding *by_branch);
 /* Held from now on by a job that this cycle started. */
 void sched__tree_start(struct tree *tree, uint32_t leaf, const struct sched_amounts *ask);
 /* Promised to a job whose victims leave (jobs 1) or not any more (-1): it counts against limits. */

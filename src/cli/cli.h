@@ -8,7 +8,7 @@
 #include "net/http_client.h"
 
 #define EXIT_OWN_FAILURE  125 /* of launch and exec, so that a job's own code stays clear */
-#define OPTION_VALUES_MAX 64
+#define OPTION_VALUES_MAX 512
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER };
 
@@ -139,6 +139,18 @@ enum err_code cmd_jobs(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_job(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_cancel(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_release(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_hold(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_job_why(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_job_set(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_teams(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_quota(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_budget(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_queues(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_secrets(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_secrets_set(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_secrets_delete(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_maintenance(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_maintenance_end(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_logs(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_runs(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_run(struct cli *cli, int *ret_exit, struct err *err);
@@ -156,6 +168,10 @@ enum err_code cmd_man(struct cli *cli, int *ret_exit, struct err *err);
  * no more will come. */
 MUST_CHECK enum err_code cli_copy_console(struct cli *cli, const char *run, int64_t *offset,
                                           bool *ret_final, struct err *err);
+/* The values of --target as the member `targets`; nothing when there are none. */
+MUST_CHECK enum err_code cli_targets(struct cli *cli, json_t *object, struct err *err);
+/* What launch submits, from file or run, options and command. */
+MUST_CHECK enum err_code cli_launch_body(struct cli *cli, json_t **ret_body, struct err *err);
 /* Packs the folder `root` for a job into a temporary file. *ret_files: how many. */
 MUST_CHECK enum err_code cli_pack_folder(struct cli *cli, const char *root, int *ret_fd,
                                          int64_t *ret_bytes, int64_t *ret_files, struct err *err);

@@ -8,6 +8,27 @@
 #define CONSOLE_PART_BYTES 262144
 #define LOOK_MS            500
 
+static const char *job_state(struct cli *cli, const json_t *job)
+{
+    const json_t *waiting = json_object_get(job, "waiting");
+
+    if (!json_is_object(waiting))
+        return cli_get(job, "state");
+    return arena_printf(&cli->arena, "%s (%s)", cli_get(job, "state"), cli_get(waiting, "code"));
+}
+
+/* "3 queued, 2 running". */
+static const char *array_states(struct cli *cli, const json_t *array)
+{
+    json_t *states = json_object_get(array, "states"), *count;
+    const char *state, *text = "";
+
+    json_object_foreach(states, state, count) text =
+        arena_printf(&cli->arena, "%s%s%lld %s", text, *text ? ", " : "",
+                     (long long)json_integer_value(count), state);
+    return text;
+}
+
 enum err_code cmd_jobs(struct cli *cli, int *ret_exit, struct err *err)
 {
     static const char *const heads[] = {"JOB",   "STATE",     "PROJECT", "NAME",
@@ -22,9 +43,14 @@ enum err_code cmd_jobs(struct cli *cli, int *ret_exit, struct err *err)
     (void)ret_exit;
     if (project)
         TRY(cli_path_part("project", project, err));
-    path = arena_printf(&cli->arena, "/api/v1/jobs?open=%s%s%s",
-                        cli_flag(cli, "all") ? "false" : "true", project ? "&project=" : "",
-                        project ? project : "");
+    if (cli_text(cli, "array"))
+        TRY(cli_path_part("array", cli_text(cli, "array"), err));
+    path = arena_printf(&cli->arena, "/api/v1/jobs?open=%s&fold=%s%s%s%s%s",
+                        cli_flag(cli, "all") ? "false" : "true",
+                        cli_flag(cli, "all") || cli_text(cli, "array") ? "false" : "true",
+                        project ? "&project=" : "", project ? project : "",
+                        cli_text(cli, "array") ? "&array=" : "",
+                        cli_text(cli, "array") ? cli_text(cli, "array") : "");
     TRY(cli_list(cli, path, (size_t)cli_number(cli, "limit", 50), &jobs, err));
     if (cli_flag(cli, "json")) {
         cli_print_json(jobs);
@@ -33,12 +59,10 @@ enum err_code cmd_jobs(struct cli *cli, int *ret_exit, struct err *err)
     table_init(&table, &cli->arena, heads, ARRAY_LEN(heads));
     json_array_foreach(jobs, i, job)
     {
-        const json_t *waiting = json_object_get(job, "waiting");
-        table_add(&table, cli_get(job, "id"));
-        table_add(&table, json_is_object(waiting)
-                              ? arena_printf(&cli->arena, "%s (%s)", cli_get(job, "state"),
-                                             cli_get(waiting, "code"))
-                              : cli_get(job, "state"));
+        const json_t *array = json_object_get(job, "array");
+        bool folded = json_is_object(json_object_get(array, "states"));
+        table_add(&table, folded ? cli_get(array, "id") : cli_get(job, "id"));
+        table_add(&table, folded ? array_states(cli, array) : job_state(cli, job));
         table_add(&table, cli_get(job, "project"));
         table_add(&table, cli_get(job, "name"));
         table_add(&table, cli_get(job, "owner"));
@@ -123,6 +147,85 @@ enum err_code cmd_release(struct cli *cli, int *ret_exit, struct err *err)
 {
     (void)ret_exit;
     return tell_job(cli, "release", err);
+}
+
+static enum err_code change_job(struct cli *cli, const json_t *body, struct err *err)
+{
+    CLEANUP(json_release) json_t *job = NULL;
+
+    TRY(cli_path_part("job", cli->args[0], err));
+    TRY(cli_call(cli, "PATCH", arena_printf(&cli->arena, "/api/v1/jobs/%s", cli->args[0]), body,
+                 &job, err));
+    if (cli_flag(cli, "json"))
+        cli_print_json(job);
+    else
+        printf("job %s is %s\n", cli->args[0], job_state(cli, job));
+    return OK;
+}
+
+enum err_code cmd_hold(struct cli *cli, int *ret_exit, struct err *err)
+{
+    CLEANUP(json_release) json_t *body = json_pack("{s:b}", "held", 1);
+
+    (void)ret_exit;
+    return change_job(cli, body, err);
+}
+
+enum err_code cmd_job_set(struct cli *cli, int *ret_exit, struct err *err)
+{
+    CLEANUP(json_release) json_t *body = json_object();
+
+    (void)ret_exit;
+    if (cli_flag(cli, "priority"))
+        (void)json_object_set_new(body, "priority", json_integer(cli_number(cli, "priority", 0)));
+    if (cli_text(cli, "queue"))
+        (void)json_object_set_new(body, "queue", json_string(cli_text(cli, "queue")));
+    TRY(cli_targets(cli, body, err));
+    if (json_object_size(body) == 0)
+        return err_set(err, ERR_INVALID, "--priority, --queue or --target is needed");
+    return change_job(cli, body, err);
+}
+
+static void print_tried(const json_t *job)
+{
+    const json_t *attempts = json_object_get(job, "attempts");
+
+    for (size_t i = 0; i < json_array_size(attempts); i++) {
+        const json_t *a = json_array_get(attempts, i);
+        printf("tried     %s on %s: %s%s%s\n", cli_get(a, "target"), cli_get(a, "agent"),
+               cli_get(a, "state"), *cli_get(a, "reason") ? ", " : "", cli_get(a, "reason"));
+    }
+}
+
+enum err_code cmd_job_why(struct cli *cli, int *ret_exit, struct err *err)
+{
+    CLEANUP(json_release) json_t *why = NULL;
+    CLEANUP(json_release) json_t *job = NULL;
+    const json_t *waiting;
+
+    (void)ret_exit;
+    TRY(get_job(cli, cli->args[0], &job, err));
+    TRY(cli_call(cli, "GET", arena_printf(&cli->arena, "/api/v1/jobs/%s/why", cli_get(job, "id")),
+                 NULL, &why, err));
+    if (cli_flag(cli, "json")) {
+        cli_print_json(why);
+        return OK;
+    }
+    waiting = json_object_get(why, "waiting");
+    printf("job       %s\nstate     %s\n", cli_get(job, "id"), cli_get(why, "state"));
+    if (json_is_object(waiting)) {
+        printf("code      %s\nwhy       %s\n", cli_get(waiting, "code"), cli_get(waiting, "text"));
+        if (*cli_get(waiting, "change"))
+            printf("change    %s\n", cli_get(waiting, "change"));
+        if (cli_get_i64(waiting, "rank", 0))
+            printf("rank      %lld\n", (long long)cli_get_i64(waiting, "rank", 0));
+        if (*cli_get(waiting, "start_estimate"))
+            printf("estimate  %s\n", cli_when(cli, cli_get(waiting, "start_estimate")));
+    } else {
+        printf("why       it does not wait\n");
+    }
+    print_tried(job);
+    return OK;
 }
 
 static enum err_code write_out(struct str text, struct err *err)

@@ -1,5 +1,6 @@
 /* euvyra launch: pack, upload, submit, and with --wait follow to the end. */
 #include "cli/cli.h"
+#include "cli/yaml_read.h"
 #include "crypto/digest.h"
 #include "sync/codefacts.h"
 #include "sys/clock.h"
@@ -12,73 +13,6 @@
 #include <unistd.h>
 
 #define LOOK_MS 400
-
-/* "8G", "512M", "1.5T" as bytes. */
-static enum err_code parse_size(const char *text, int64_t *ret_bytes, struct err *err)
-{
-    static const char units[] = "KMGT";
-    size_t len = strlen(text);
-    const char *unit = len ? strchr(units, text[len - 1]) : NULL;
-    double number = 0;
-
-    if (unit && *unit)
-        len--;
-    else
-        unit = NULL;
-    if (!str_to_f64(str_n(text, len), &number) || number < 0 || number > 1e15)
-        return err_set(err, ERR_INVALID, "--memory wants a size such as 8G, not \"%s\"", text);
-    for (const char *u = units; unit && u <= unit; u++)
-        number *= 1024;
-    *ret_bytes = (int64_t)number;
-    return OK;
-}
-
-/* "90", "90m", "2h", "2d" as seconds. */
-static enum err_code parse_time(const char *text, int64_t *ret_seconds, struct err *err)
-{
-    static const struct {
-        char letter;
-        int64_t seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    size_t len = strlen(text);
-    int64_t number = 0, factor = 1;
-
-    for (size_t i = 0; len && i < ARRAY_LEN(units); i++)
-        if (text[len - 1] == units[i].letter) {
-            factor = units[i].seconds;
-            len--;
-            break;
-        }
-    if (!str_to_i64(str_n(text, len), &number) || number < 1 || number > 31536000 / factor)
-        return err_set(err, ERR_INVALID, "--timeout wants a time such as 90m or 2d, not \"%s\"",
-                       text);
-    *ret_seconds = number * factor;
-    return OK;
-}
-
-/* KEY=VALUE options as members; the value of --config is JSON where it can be. */
-static enum err_code take_pairs(struct cli *cli, const char *option, bool as_json, json_t **ret,
-                                struct err *err)
-{
-    CLEANUP(json_release) json_t *object = json_object();
-    const char *text;
-
-    for (size_t i = 0; (text = cli_text_at(cli, option, i)); i++) {
-        struct str rest = str_from(text), key;
-        json_t *value = NULL;
-        if (!str_cut(&rest, '=', &key) || key.len == 0)
-            return err_set(err, ERR_INVALID, "--%s wants NAME=VALUE, not \"%s\"", option, text);
-        if (as_json)
-            value = json_loadb(rest.data, rest.len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-        if (!value)
-            value = json_stringn(rest.data, rest.len);
-        if (!value || json_object_set_new(object, arena_text(&cli->arena, key), value) != 0)
-            return err_set(err, ERR_BAD_UTF8, "--%s \"%s\" is not UTF-8", option, text);
-    }
-    *ret = object;
-    object = NULL;
-    return OK;
-}
 
 static enum err_code digest_of(int fd, int64_t bytes, char ret_hex[SHA256_HEX_BYTES],
                                struct err *err)
@@ -130,12 +64,6 @@ static enum err_code upload_folder(struct cli *cli, const char *project,
     return code;
 }
 
-static void set_number(struct cli *cli, json_t *object, const char *option, const char *member)
-{
-    if (cli_flag(cli, option))
-        (void)json_object_set_new(object, member, json_integer(cli_number(cli, option, 0)));
-}
-
 /* Where the packed folder came from, when git knows. */
 static void put_git(json_t *spec)
 {
@@ -148,67 +76,34 @@ static void put_git(json_t *spec)
         (void)json_object_set_new(spec, "git", git);
 }
 
-static enum err_code make_spec(struct cli *cli, const char *digest, json_t **ret_spec,
-                               struct err *err)
+/* The folder goes up unless the body brings code of its own, or none is wanted. */
+static enum err_code add_code(struct cli *cli, const char *project, json_t *body, struct err *err)
 {
-    CLEANUP(json_release) json_t *spec = json_object();
-    json_t *command = json_array(), *pairs = NULL;
-    int64_t number = 0;
+    json_t *spec = json_object_get(body, "spec");
+    char digest[SHA256_HEX_BYTES] = "";
 
-    (void)json_object_set_new(spec, "command", command);
-    for (int i = 0; i < cli->arg_count; i++)
-        if (json_array_append_new(command, json_string(cli->args[i])) != 0)
-            return err_set(err, ERR_BAD_UTF8, "the command is not UTF-8");
-    if (digest[0]) {
-        (void)json_object_set_new(spec, "code", json_string(digest));
-        put_git(spec);
-    }
-    TRY(take_pairs(cli, "config", true, &pairs, err));
-    (void)json_object_set_new(spec, "config", pairs);
-    TRY(take_pairs(cli, "env", false, &pairs, err));
-    (void)json_object_set_new(spec, "env", pairs);
-    if (cli_text(cli, "target"))
-        (void)json_object_set_new(spec, "target", json_string(cli_text(cli, "target")));
-    set_number(cli, spec, "gpus", "gpus");
-    set_number(cli, spec, "cpus", "cpus");
-    set_number(cli, spec, "retries", "retries");
-    if (cli_text(cli, "memory")) {
-        TRY(parse_size(cli_text(cli, "memory"), &number, err));
-        (void)json_object_set_new(spec, "memory_bytes", json_integer(number));
-    }
-    if (cli_text(cli, "timeout")) {
-        TRY(parse_time(cli_text(cli, "timeout"), &number, err));
-        (void)json_object_set_new(spec, "timeout_s", json_integer(number));
-    }
-    *ret_spec = spec;
-    spec = NULL;
+    if (cli_flag(cli, "no-code") || json_object_get(spec, "code"))
+        return OK;
+    TRY(upload_folder(cli, project, digest, err));
+    (void)json_object_set_new(spec, "code", json_string(digest));
+    put_git(spec);
     return OK;
 }
 
-static enum err_code submit(struct cli *cli, const char *project, const char *digest,
-                            json_t **ret_job, struct err *err)
+static enum err_code submit(struct cli *cli, const char *project, json_t *body, json_t **ret_job,
+                            struct err *err)
 {
-    CLEANUP(json_release) json_t *body = json_object();
-    json_t *spec = NULL, *tags = json_array();
     struct id job = random_id(ID_JOB), run = random_id(ID_RUN);
-    const char *text;
+    json_t *warning;
+    size_t i;
 
-    for (size_t i = 0; (text = cli_text_at(cli, "tag", i)); i++)
-        (void)json_array_append_new(tags, json_string(text));
-    (void)json_object_set_new(body, "tags", tags);
-    TRY(make_spec(cli, digest, &spec, err));
-    (void)json_object_set_new(body, "spec", spec);
     (void)json_object_set_new(body, "run", json_string(run.text));
-    if (cli_text(cli, "name"))
-        (void)json_object_set_new(body, "name", json_string(cli_text(cli, "name")));
-    if (cli_text(cli, "notes"))
-        (void)json_object_set_new(body, "notes", json_string(cli_text(cli, "notes")));
-    set_number(cli, body, "priority", "priority");
-    if (cli_flag(cli, "held"))
-        (void)json_object_set_new(body, "held", json_true());
-    return cli_call(cli, "PUT",
-                    arena_printf(&cli->arena, "/api/v1/projects/%s/jobs/%s", project, job.text),
-                    body, ret_job, err);
+    TRY(cli_call(cli, "PUT",
+                 arena_printf(&cli->arena, "/api/v1/projects/%s/jobs/%s", project, job.text), body,
+                 ret_job, err));
+    json_array_foreach(json_object_get(*ret_job, "warnings"), i, warning)
+        fprintf(stderr, "warning: %s\n", json_string_value(warning));
+    return OK;
 }
 
 static volatile sig_atomic_t interrupted;
@@ -350,22 +245,44 @@ static enum err_code print_end(struct cli *cli, const json_t *job, struct err *e
     return OK;
 }
 
+static enum err_code print_yaml(const json_t *body, struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+
+    buf_init(&text, 2 * YAML_BYTES_MAX);
+    TRY(yaml_write(body, &text, err));
+    fwrite(text.data, 1, text.len, stdout);
+    return OK;
+}
+
+/* What stands for an array is the array's own id. */
+static const char *id_of(const json_t *job)
+{
+    const json_t *array = json_object_get(job, "array");
+
+    return json_is_object(array) ? cli_get(array, "id") : cli_get(job, "id");
+}
+
 enum err_code cmd_launch(struct cli *cli, int *ret_exit, struct err *err)
 {
+    CLEANUP(json_release) json_t *body = NULL;
     CLEANUP(json_release) json_t *job = NULL;
     CLEANUP(json_release) json_t *ended = NULL;
-    char digest[SHA256_HEX_BYTES] = "";
     const char *project;
 
+    TRY(cli_launch_body(cli, &body, err));
+    if (cli_flag(cli, "dry-run"))
+        return print_yaml(body, err);
+    if (cli_flag(cli, "wait") && json_object_get(body, "array"))
+        return err_set(err, ERR_INVALID, "--wait follows one job, and this is an array");
     TRY(cli_project(cli, &project, err));
-    if (!cli_flag(cli, "no-code"))
-        TRY(upload_folder(cli, project, digest, err));
-    TRY(submit(cli, project, digest, &job, err));
+    TRY(add_code(cli, project, body, err));
+    TRY(submit(cli, project, body, &job, err));
     if (!cli_flag(cli, "wait")) {
         if (cli_flag(cli, "json"))
             cli_print_json(job);
         else
-            printf("%s\n", cli_get(job, "id"));
+            printf("%s\n", id_of(job));
         return OK;
     }
     (void)signal(SIGINT, on_interrupt);

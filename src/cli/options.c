@@ -118,6 +118,10 @@ enum err_code cli_parse(struct cli *cli, int argc, const char **argv, bool *ret_
             return OK;
         } else if (str_eq_c(arg, "-f") && find_option(cli->verb, STR("follow"))) {
             TRY(add_value(cli, find_option(cli->verb, STR("follow")), "", err));
+        } else if (str_eq_c(arg, "-f") && find_option(cli->verb, STR("file"))) {
+            if (i + 1 >= argc)
+                return err_set(err, ERR_INVALID, "-f wants a value: FILE");
+            TRY(add_value(cli, find_option(cli->verb, STR("file")), argv[++i], err));
         } else if (str_starts(arg, STR("--"))) {
             TRY(take_option(cli, argc, argv, &i, err));
         } else {

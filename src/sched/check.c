@@ -432,11 +432,12 @@ static void check_reservations(const struct ledger *l, const struct sched_result
         for (uint32_t k = 0; k < l->s->job_count && !found; k++)
             if (l->s->jobs[k].id.v == r->job.v) {
                 ENSURE(seen[k] == 2);
-                ENSURE(r->node_count == l->s->shapes[l->s->jobs[k].shape].node_count);
+                ENSURE(r->node_count ==
+                       (r->quota ? 0 : l->s->shapes[l->s->jobs[k].shape].node_count));
                 found = true;
             }
         ENSURE(found);
-        heads += !r->victims;
+        heads += !r->victims && !r->quota;
     }
     ENSURE(heads <= 1);
 }

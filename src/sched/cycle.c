@@ -90,6 +90,7 @@ static void start(struct cycle *c, struct asker *who, uint32_t step, uint32_t *n
 
     sched__tree_start(&c->tree, who->leaf, &who->ask);
     sched__tree_start(&c->after, who->leaf, &who->ask);
+    sched__limit_charge(c, who);
     sched__budget_charge(c, who, c->s->nodes[nodes[0]].target);
     for (uint32_t i = 0; i < who->shape->node_count && who->outranks; i++)
         drop_outranked(c, who, nodes[i]);
@@ -232,11 +233,29 @@ static struct wait victims_wait(struct cycle *c, uint32_t job)
     return wait;
 }
 
+/* Would it fit on the hardware, if not now? */
+static bool would_fit(struct cycle *c, struct asker *who)
+{
+    uint32_t number = reason_find(c, who);
+    struct reason reason = c->reasons[number];
+
+    if (!reason.known) {
+        sched__why(c, who, &reason);
+        if (!who->money_bound)
+            c->reasons[number] = reason;
+    }
+    return reason.hardware;
+}
+
 /* It did not start: others are ended for it, or room is held. `branch`: where it ended at a limit.
  */
 static void make_room(struct cycle *c, struct asker *who, uint32_t branch, struct reason *reason,
                       uint32_t number)
 {
+    uint32_t mine = c->reservation_of[who->job];
+
+    if (mine != SCHED_NONE && c->reservations[mine].quota && reason->wait.code != WAIT_QUOTA)
+        sched__reserve_drop(c, mine); /* it is not the quota any more that it waits for */
     if (has_victims(c, who->job))
         reason->wait = victims_wait(c, who->job);
     else if (branch == SCHED_NONE && !reason->hardware)
@@ -245,6 +264,9 @@ static void make_room(struct cycle *c, struct asker *who, uint32_t branch, struc
         reason->wait = victims_wait(c, who->job);
     else if (branch == SCHED_NONE)
         consider_head(c, who);
+    else if (reason->wait.code == WAIT_QUOTA && waited_long(c, who) && sched__limit_open(c, who) &&
+             sched__tree_admits_empty(&c->tree, who->leaf, &who->ask) && would_fit(c, who))
+        sched__reserve_quota(c, who->job);
 }
 
 static bool promises(const struct cycle *c, uint32_t branch, const struct sched_amounts *ask)
@@ -265,6 +287,8 @@ static bool attempt(struct cycle *c, struct asker *who, struct reason *ret_reaso
 
     ret_reason->hardware = false;
     if (!sched__budget_hours(c, who, &ret_reason->wait))
+        return false;
+    if (!has_victims(c, who->job) && !sched__limit_passes(c, who, &ret_reason->wait))
         return false;
     if (!admitted && who->outranks && promises(c, branch, &who->ask) && c->looks_left > 0) {
         yields = true;
@@ -296,8 +320,8 @@ static bool waits_for_kept(const struct cycle *c, const struct asker *who,
 static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
 {
     struct asker who;
-    uint32_t mine = c->reservation_of[job];
-    bool starts;
+    uint32_t mine = c->reservation_of[job], before = mine;
+    bool held_quota = mine != SCHED_NONE && c->reservations[mine].holds_quota, starts;
 
     if (mine != SCHED_NONE)
         sched__reserve_lift(c, mine);
@@ -308,11 +332,17 @@ static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
     mine = c->reservation_of[job];
     if (mine != SCHED_NONE && !starts) {
         sched__reserve_put(c, mine);
+        if (c->reservation_of[job] == SCHED_NONE)
+            return false;
         if (mine == c->head && !ret_reason->hardware && !waits_for_kept(c, &who, ret_reason))
             sched__reserve_drop(c, mine); /* it is not the hardware that it waits for */
         else
             ret_reason->wait.start_estimate = c->reservations[mine].start;
     }
+    /* Others have waited for it in this cycle: what it does not need goes to the first in the next.
+     */
+    if (held_quota && !starts && !c->early && !c->reservations[before].holds_quota)
+        (void)sched__limit_hold(c, before);
     return starts;
 }
 

@@ -46,7 +46,10 @@ struct held {
     bool victims, live, placed; /* placed: its nodes' holds are there */
     bool fresh;                 /* others are ended for it in this cycle: nobody takes it over */
     bool owned;                 /* its job stays within its project's quota */
-    bool promised;              /* the trees count it as if it held what it asks for */
+    bool quota;                 /* its quota is short: it holds that, no nodes */
+    bool holds_quota;           /* from its leaf up to `top` */
+    uint32_t top;
+    bool promised; /* the trees count it as if it held what it asks for */
     time_ms since, start;
     uint32_t *nodes; /* places in the snapshot, rank by rank */
     uint32_t node_count;
@@ -113,6 +116,12 @@ struct cycle {
     struct memo owned_places; /* by leaf, queue: place in owned_queues */
     struct held_queue *owned_queues;
     size_t owned_count, owned_room;
+    struct quota_hold {
+        uint32_t reservation; /* SCHED_NONE */
+        time_ms start;
+        struct sched_amounts spare; /* what may be used beyond `start` beside it */
+    } * quota_holds;                /* by branch; from the first on */
+    uint32_t quota_hold_count;
     struct hold *holds;
     size_t hold_count, hold_room;
 
@@ -127,6 +136,7 @@ struct cycle {
     uint32_t
         *attempts_by_leaf;   /* that may be ended, by the leaf's `enter`; from the first search */
     uint32_t *leaf_attempts; /* where they begin: by `enter`, one more than branches */
+    uint32_t *all_by_leaf, *all_from; /* all attempts in the same way; from when it is asked for */
     uint32_t *attempts_by_queue, *queue_attempts;
     bool *queue_sorted;   /* the cheapest to end come first */
     struct memo paused;   /* shares: the second ended one of the first lately */
@@ -198,6 +208,8 @@ void sched__reserve_unyield(struct cycle *c);
 void sched__reserve_victims(struct cycle *c, uint32_t job, uint32_t *nodes);
 /* The first in line gets, or keeps, room; its start is computed anew. Not put yet. */
 void sched__reserve_head(struct cycle *c, struct asker *who);
+/* The first of its project that its quota holds up gets, or keeps, quota held. */
+void sched__reserve_quota(struct cycle *c, uint32_t job);
 /* Fills in what the reservations mean for the job. */
 void sched__reserve_view(struct cycle *c, struct asker *who);
 /* Held room counts as if the job ran there: it does not hold against who could end it for its
@@ -207,11 +219,24 @@ void sched__reserve_view(struct cycle *c, struct asker *who);
 bool sched__reserve_outranked(const struct cycle *c, const struct asker *who, uint32_t reservation);
 void sched__reserve_result(struct cycle *c);
 
+/* limit.c */
+/* Holds quota for the reservation's job, if nobody holds any there and it may start some time. */
+bool sched__limit_hold(struct cycle *c, uint32_t reservation);
+/* Is none held for others where it would be for the job? */
+bool sched__limit_open(const struct cycle *c, const struct asker *who);
+void sched__limit_lift(struct cycle *c, uint32_t reservation);
+/* May the job use quota although some is held for others? */
+bool sched__limit_passes(const struct cycle *c, const struct asker *who, struct wait *ret_wait);
+/* It starts: less is left beside what is held. */
+void sched__limit_charge(struct cycle *c, const struct asker *who);
+
 /* preempt.c */
 void sched__preempt_init(struct cycle *c);
 /* Ends attempts so that the job may start once they are gone. `branch`: at whose limit it ended,
  * SCHED_NONE if at the hardware; `reason`: number of what it tried there. */
 bool sched__preempt(struct cycle *c, struct asker *who, uint32_t branch, uint32_t reason);
+/* Fills in all_by_leaf. */
+void sched__preempt_list_all(struct cycle *c);
 /* Did a project end one of the asker's lately, so that the asker ends nothing of it? */
 bool sched__preempt_paused(const struct cycle *c, const struct asker *who, uint32_t share);
 

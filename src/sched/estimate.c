@@ -1,7 +1,7 @@
 /* When a job may start: cycles at the moments at which something that is known changes. What is
- * evicted is gone at once and does not come back to the queue; nothing new is submitted; budgets
- * of the month after the next are taken as open. So it is the earliest that the limits of today
- * promise, not a forecast. */
+ * evicted is gone at once and waits again at its old place, for as long as it may run; nothing new
+ * is submitted; what ends early gives nothing sooner; budgets of the month after the next are taken
+ * as open. So it is what the limits of today promise, not a forecast. */
 #include "sched/cycle.h"
 
 struct future {
@@ -12,7 +12,8 @@ struct future {
     struct sched_node *nodes;
     struct sched_job *jobs;
     struct sched_attempt *attempts;
-    size_t attempt_room;
+    struct sched_eviction *evictions;
+    size_t attempt_room, job_room, eviction_room;
     job_id asked;
 };
 
@@ -34,7 +35,11 @@ static void future_init(struct future *f, const struct sched_snapshot *s, uint32
     f->s.nodes = f->nodes = copy(arena, s->nodes, s->node_count, sizeof *s->nodes);
     f->s.jobs = f->jobs = copy(arena, s->jobs, s->job_count, sizeof *s->jobs);
     f->s.attempts = f->attempts = copy(arena, s->attempts, s->attempt_count, sizeof *s->attempts);
+    f->s.evictions = f->evictions =
+        copy(arena, s->evictions, s->eviction_count, sizeof *s->evictions);
     f->attempt_room = s->attempt_count;
+    f->job_room = s->job_count;
+    f->eviction_room = s->eviction_count;
 }
 
 static void hold(struct future *f, const struct sched_attempt *a, int64_t times)
@@ -70,26 +75,60 @@ static void attempt_begin(struct future *f, const struct sched_start *start)
     hold(f, &f->attempts[f->s.attempt_count - 1], 1);
 }
 
+static void requeue(struct future *f, const struct sched_attempt *a)
+{
+    bool bounded = a->ends_by != SCHED_UNLIMITED;
+
+    f->jobs = arena_more(f->arena, f->jobs, f->s.job_count, &f->job_room, sizeof *f->jobs);
+    f->s.jobs = f->jobs;
+    f->jobs[f->s.job_count++] = (struct sched_job){
+        .id = a->job,
+        .share = a->share,
+        .queue = a->queue,
+        .shape = a->shape,
+        .priority = a->priority,
+        .queued = a->queued,
+        .ladder_at = f->s.now,
+        .time_limit_ms = bounded ? sched__sub(a->ends_by, a->since) : SCHED_UNLIMITED};
+}
+
+/* Ends those that others were ended for, and returns them to the queue behind those that wait. */
+static void apply_evicts(struct future *f, const struct cycle *c, const uint32_t *asker_shares)
+{
+    bool *gone = arena_array(c->arena, f->s.attempt_count, sizeof *gone);
+
+    for (uint32_t i = 0; i < c->result.evict_count; i++) {
+        const struct sched_attempt *a = &f->attempts[c->result.evicts[i].attempt];
+        gone[c->result.evicts[i].attempt] = true;
+        f->evictions = arena_more(f->arena, f->evictions, f->s.eviction_count, &f->eviction_room,
+                                  sizeof *f->evictions);
+        f->s.evictions = f->evictions;
+        f->evictions[f->s.eviction_count++] = (struct sched_eviction){
+            f->shares[asker_shares[i]].id, f->shares[a->share].id, f->s.now};
+        requeue(f, a);
+    }
+    for (uint32_t i = f->s.attempt_count; i-- > 0;)
+        if (gone[i])
+            attempt_end(f, i);
+}
+
 /* What the cycle decided has come to pass. True: the asked job starts. */
 static bool apply(struct future *f, const struct cycle *c)
 {
-    uint32_t kept = 0;
-    bool *gone = arena_array(c->arena, f->s.attempt_count, sizeof *gone);
+    uint32_t *shares = arena_array(c->arena, c->result.evict_count, sizeof *shares), kept = 0;
 
     for (uint32_t i = 0; i < c->result.start_count; i++)
         if (f->jobs[c->result.starts[i].job].id.v == f->asked.v)
             return true;
     for (uint32_t i = 0; i < c->result.evict_count; i++)
-        gone[c->result.evicts[i].attempt] = true;
-    for (uint32_t i = f->s.attempt_count; i-- > 0;)
-        if (gone[i])
-            attempt_end(f, i);
+        shares[i] = f->jobs[c->result.evicts[i].job].share;
     for (uint32_t i = 0; i < c->result.start_count; i++)
         attempt_begin(f, &c->result.starts[i]);
     for (uint32_t i = 0; i < f->s.job_count; i++)
         if (c->states[i] == JOB_WAITS)
             f->jobs[kept++] = f->jobs[i];
     f->s.job_count = kept;
+    apply_evicts(f, c, shares);
     for (uint32_t i = 0; i < f->s.share_count; i++)
         for (int k = 0; k < SCHED_PERIODS; k++) {
             f->shares[i].budget.gpu_ms_left[k] = c->tree.branches[i].gpu_ms_left[k];

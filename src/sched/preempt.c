@@ -229,6 +229,16 @@ static void list_attempts(struct cycle *c)
     c->queue_sorted = arena_array(c->arena, c->s->queue_count, sizeof *c->queue_sorted);
 }
 
+void sched__preempt_list_all(struct cycle *c)
+{
+    uint32_t count = c->s->attempt_count;
+    uint32_t *groups = arena_array(c->arena, count, sizeof *groups);
+
+    for (uint32_t i = 0; i < count; i++)
+        groups[i] = c->tree.branches[c->tree.leaf_of[c->s->attempts[i].share]].enter;
+    c->all_by_leaf = by_group(c, groups, c->tree.count, &c->all_from);
+}
+
 /* The cheapest to end come first, from when the queue is first asked for them. */
 static void sort_queue(struct cycle *c, uint32_t queue)
 {

@@ -158,6 +158,7 @@ void sched__reserve_lift(struct cycle *c, uint32_t reservation)
 {
     struct held *r = &c->reservations[reservation];
 
+    sched__limit_lift(c, reservation);
     if (!r->placed)
         return;
     r->placed = false;
@@ -178,6 +179,11 @@ void sched__reserve_put(struct cycle *c, uint32_t reservation)
 {
     struct held *r = &c->reservations[reservation];
 
+    if (r->live && !r->victims && !r->holds_quota && !sched__limit_hold(c, reservation) &&
+        r->quota) {
+        sched__reserve_drop(c, reservation);
+        return;
+    }
     if (r->placed || !r->live || r->node_count == 0)
         return;
     r->placed = true;
@@ -221,6 +227,18 @@ static uint32_t add(struct cycle *c, const struct held *held)
     c->reservations[c->reservation_count] = *held;
     c->reservation_of[held->job] = (uint32_t)c->reservation_count;
     return (uint32_t)c->reservation_count++;
+}
+
+void sched__reserve_quota(struct cycle *c, uint32_t job)
+{
+    uint32_t mine = c->reservation_of[job];
+    struct held held = {.job = job, .quota = true, .live = true, .since = c->s->now};
+
+    if (mine != SCHED_NONE && c->reservations[mine].quota)
+        return; /* it is put back after its turn */
+    if (mine != SCHED_NONE)
+        sched__reserve_drop(c, mine);
+    (void)add(c, &held);
 }
 
 void sched__reserve_victims(struct cycle *c, uint32_t job, uint32_t *nodes)
@@ -592,6 +610,12 @@ static void load(struct cycle *c, const struct sched_reservation *given, uint32_
     if (c->reservation_of[job] != SCHED_NONE || c->s->queues[j->queue].held ||
         c->tree.branches[c->tree.leaf_of[j->share]].held)
         return;
+    if (given->quota) {
+        held.quota = true;
+        if (c->s->policy.parts & SCHED_RESERVE)
+            sched__reserve_put(c, add(c, &held));
+        return;
+    }
     if (given->victims ? sched__sub(c->s->now, given->since) > c->s->policy.reservation_ms_max
                        : c->head != SCHED_NONE || !(c->s->policy.parts & SCHED_RESERVE))
         return;
@@ -645,12 +669,18 @@ void sched__reserve_result(struct cycle *c)
     for (uint32_t i = 0; i < c->reservation_count; i++) {
         const struct held *r = &c->reservations[i];
         agent_id *nodes;
-        if (!r->live || r->node_count == 0)
+        if (!r->live || (r->node_count == 0 && !r->quota))
             continue;
         nodes = arena_array(c->arena, r->node_count, sizeof *nodes);
         for (uint32_t k = 0; k < r->node_count; k++)
             nodes[k] = c->s->nodes[r->nodes[k]].id;
-        result->reservations[result->reservation_count++] = (struct sched_reservation){
-            c->s->jobs[r->job].id, r->victims, r->since, r->start, nodes, r->node_count};
+        result->reservations[result->reservation_count++] =
+            (struct sched_reservation){.job = c->s->jobs[r->job].id,
+                                       .victims = r->victims,
+                                       .quota = r->quota,
+                                       .since = r->since,
+                                       .start = r->start,
+                                       .nodes = nodes,
+                                       .node_count = r->node_count};
     }
 }

@@ -172,6 +172,7 @@ struct sched_attempt {
 struct sched_reservation {
     job_id job;
     bool victims;  /* attempts were ended for it; else it was first in line and did not fit */
+    bool quota;    /* ... within its quota: it holds that, and no nodes */
     time_ms since; /* when it was made */
     time_ms start; /* when its nodes are expected to be free; TIME_NONE: not known */
     const agent_id *nodes;
@@ -234,9 +235,10 @@ struct sched_policy sched_policy_default(void);
 void sched_cycle(const struct sched_snapshot *snapshot, struct arena *arena,
                  struct sched_result *ret_result);
 
-/* When the job may start: cycles in virtual time, in which what runs ends by its time limits and
- * what is on its way comes. Looks at `steps_max` moments at most. TIME_NONE: nothing bounds it, or
- * it lies beyond what was looked at. Costs as many cycles: for one job that a person asks about. */
+/* When the job may start: cycles in virtual time, in which what runs ends by its time limits, what
+ * is ended for others waits again, and what is on its way comes. Looks at `steps_max` moments at
+ * most. TIME_NONE: nothing bounds it, or it lies beyond what was looked at. Costs as many cycles:
+ * for one job that a person asks about. */
 time_ms sched_estimate(const struct sched_snapshot *snapshot, uint32_t job, uint32_t steps_max,
                        struct arena *arena);
 

@@ -26,6 +26,23 @@ static void a_gang_is_not_starved_by_small_jobs(struct scenario *s)
                     (long long)scenario_started(s, gang));
 }
 
+static void a_large_job_is_not_starved_within_its_project(struct scenario *s)
+{
+    uint32_t p, large;
+
+    scenario_stage(s);
+    scenario_nodes(s, 4, 8); /* the hardware is half empty: its quota is what is short */
+    p = scenario_project(s, 1, 16);
+    s->world.shares[p].borrow.v[RESOURCE_GPU] = 0;
+    small_stream(s, p, 0, 200);
+    large = scenario_job(s, p, ASK(2, 8), 200, 50);
+    small_stream(s, p, 200, 1200);
+    scenario_play(s);
+    scenario_expect_all(s, JOB_SUCCEEDED);
+    scenario_expect(s, scenario_started(s, large) < 420, "the large one began at %lld s",
+                    (long long)scenario_started(s, large));
+}
+
 static void waiting_raises_priority(struct scenario *s)
 {
     uint32_t p, low;
@@ -239,6 +256,9 @@ static void weight_0_goes_last(struct scenario *s)
 const struct scenario_entry scenarios_order[] = {
     {16, "a_gang_is_not_starved_by_small_jobs", "room is held for the first that does not fit",
      a_gang_is_not_starved_by_small_jobs},
+    {16, "a_large_job_is_not_starved_within_its_project",
+     "quota is held for the first that does not fit, as room is",
+     a_large_job_is_not_starved_within_its_project},
     {17, "waiting_raises_priority", "a low priority starts in the end, and not at once",
      waiting_raises_priority},
     {18, "every_release_wakes_the_waiting", "who waits starts within a second of the release",

@@ -216,7 +216,7 @@ static void a_job_that_is_gone_holds_nothing(void **state)
     assert_int_equal(w.result.reservation_count, 0);
 }
 
-static void a_job_that_its_quota_holds_up_holds_no_room(void **state)
+static void a_job_that_its_quota_holds_up_holds_that_and_no_room(void **state)
 {
     uint32_t job = busy_node(4, 3 * HOUR);
 
@@ -226,6 +226,95 @@ static void a_job_that_its_quota_holds_up_holds_no_room(void **state)
     w.shares[project].borrow.v[RESOURCE_GPU] = 8;
     world_cycle(&w);
     assert_int_equal(world_wait(&w, job)->code, WAIT_QUOTA);
+    assert_int_equal(w.result.reservation_count, 1);
+    assert_true(w.result.reservations[0].quota);
+    assert_int_equal(w.result.reservations[0].node_count, 0);
+}
+
+/* A project that may use 8 of 16 GPUs and uses 6 of them, 2 each until so many hours have passed; a
+ * job of it that asks for all 8 waits. */
+static uint32_t full_quota(uint32_t share, const int64_t hours[3])
+{
+    uint32_t two = world_shape(&w, 1, 2), job;
+
+    world_node(&w, 0, 16);
+    w.shares[share].borrow.v[RESOURCE_GPU] = 0;
+    for (int i = 0; i < 3; i++) {
+        struct sched_attempt *a = &w.attempts[world_attempt(&w, share, two, 0)];
+        a->ends_by = hours[i] ? w.s.now + hours[i] * HOUR : SCHED_UNLIMITED;
+    }
+    job = world_job(&w, share, world_shape(&w, 1, 8));
+    w.jobs[job].queued = 0;
+    return job;
+}
+
+static void small_jobs_do_not_take_what_a_large_one_of_their_project_waits_for(void **state)
+{
+    uint32_t p = world_share(&w, 0, 8), large = full_quota(p, (const int64_t[]){1, 2, 3});
+    uint32_t two = world_shape(&w, 1, 2), small = world_job(&w, p, two);
+    uint32_t brief = world_job(&w, p, two), other = world_job(&w, world_share(&w, 0, 0), two);
+
+    (void)state;
+    w.jobs[brief].time_limit_ms = 3 * HOUR;
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, large)->code, WAIT_QUOTA);
+    assert_int_equal(world_wait(&w, large)->start_estimate, w.s.now + 3 * HOUR);
+    assert_int_equal(world_wait(&w, small)->code, WAIT_RESERVED);
+    assert_int_equal(world_wait(&w, small)->job.v, w.jobs[large].id.v);
+    assert_non_null(world_start(&w, brief)); /* it is over before */
+    assert_non_null(world_start(&w, other)); /* it is not its project */
+    world_apply(&w);
+    w.s.now += 3 * HOUR;
+    while (w.s.attempt_count > 1) /* all but the other one */
+        world_end(&w, w.attempts[0].share == p ? 0 : 1);
+    world_cycle(&w);
+    assert_non_null(world_start(&w, 0));
+    assert_int_equal(w.result.reservation_count, 0);
+    assert_null(world_start(&w, 1));
+}
+
+static void quota_is_held_while_what_runs_has_no_limit_but_not_behind_a_service(void **state)
+{
+    uint32_t p = world_share(&w, 0, 8), large = full_quota(p, (const int64_t[]){0, 0, 0});
+    uint32_t small = world_job(&w, p, world_shape(&w, 1, 2));
+
+    (void)state;
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, large)->start_estimate, TIME_NONE);
+    assert_int_equal(world_wait(&w, small)->code, WAIT_RESERVED);
+    w.shapes[w.attempts[0].shape].service = true;
+    world_cycle(&w);
+    assert_non_null(world_start(&w, small));
+    assert_int_equal(w.result.reservation_count, 0);
+}
+
+static void a_higher_priority_uses_quota_that_is_held(void **state)
+{
+    uint32_t p = world_share(&w, 0, 8), large = full_quota(p, (const int64_t[]){1, 2, 3});
+    uint32_t small = world_job(&w, p, world_shape(&w, 1, 2));
+
+    (void)state;
+    (void)large;
+    w.jobs[small].priority = 1;
+    world_cycle(&w);
+    world_apply(&w);
+    assert_int_equal(w.result.start_count, 1);
+    small = world_job(&w, p, 0);
+    world_end(&w, 0);
+    w.jobs[small].priority = 1;
+    world_cycle(&w);
+    assert_non_null(world_start(&w, small));
+}
+
+static void who_fits_on_no_node_holds_no_quota(void **state)
+{
+    uint32_t p = world_share(&w, 0, 8), large = full_quota(p, (const int64_t[]){1, 2, 3});
+    uint32_t small = world_job(&w, p, world_shape(&w, 1, 2));
+
+    (void)state;
+    w.shapes[w.jobs[large].shape].need.v[RESOURCE_SLOT] = 33;
+    world_cycle(&w);
+    assert_non_null(world_start(&w, small));
     assert_int_equal(w.result.reservation_count, 0);
 }
 
@@ -285,6 +374,23 @@ static void the_start_is_estimated_by_what_ends_before(void **state)
     assert_int_equal(sched_estimate(&w.s, job, 10, &w.arena), w.s.now);
 }
 
+static void who_is_ended_waits_again_in_an_estimate(void **state)
+{
+    uint32_t owner = world_share(&w, 0, 4), other = world_share(&w, 0, 0), last;
+    uint32_t four = world_shape(&w, 1, 4);
+
+    (void)state;
+    world_node(&w, 0, 4);
+    w.attempts[world_attempt(&w, other, four, 0)].ends_by = w.s.now + 5 * HOUR;
+    w.attempts[0].since = w.s.now - HOUR; /* six hours at most: it begins anew */
+    w.attempts[0].queued = 0;
+    w.jobs[world_job(&w, owner, four)].time_limit_ms = HOUR;
+    last = world_job(&w, other, four);
+    world_cycle(&w);
+    assert_int_equal(w.result.evict_count, 1);
+    assert_int_equal(sched_estimate(&w.s, last, 20, &w.arena), w.s.now + 7 * HOUR);
+}
+
 static void the_start_is_estimated_by_the_next_month_and_the_next_target(void **state)
 {
     uint32_t p = world_share(&w, 0, 0), shape = world_shape(&w, 1, 1), other = world_target(&w);
@@ -318,10 +424,15 @@ int main(void)
         FACT(a_higher_priority_that_waits_long_becomes_the_first_in_line),
         FACT(machines_on_their_way_count),
         FACT(a_job_that_is_gone_holds_nothing),
-        FACT(a_job_that_its_quota_holds_up_holds_no_room),
+        FACT(a_job_that_its_quota_holds_up_holds_that_and_no_room),
+        FACT(small_jobs_do_not_take_what_a_large_one_of_their_project_waits_for),
+        FACT(quota_is_held_while_what_runs_has_no_limit_but_not_behind_a_service),
+        FACT(a_higher_priority_uses_quota_that_is_held),
+        FACT(who_fits_on_no_node_holds_no_quota),
         FACT(no_room_is_held_for_who_never_starts_for_what_others_keep),
         FACT(in_strict_order_who_holds_room_does_not_wait_behind_who_waits_for_it),
         FACT(the_start_is_estimated_by_what_ends_before),
+        FACT(who_is_ended_waits_again_in_an_estimate),
         FACT(the_start_is_estimated_by_the_next_month_and_the_next_target),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

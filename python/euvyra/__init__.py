@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from ._launch import After, Array, Job, JobSpec
     from ._run import Run
 
 __version__ = "0.1.0"
@@ -40,6 +41,7 @@ __all__ = [
     "TooLargeError",
     "export",
     "init",
+    "launch",
 ]
 
 
@@ -142,3 +144,51 @@ def export(
     from ._export import export as write
 
     return write(dir, run, project, filter, format, server)
+
+
+def launch(
+    spec: JobSpec,
+    project: str | None = None,
+    name: str | None = None,
+    queue: str | None = None,
+    priority: int | None = None,
+    held: bool = False,
+    tags: Sequence[str] | None = None,
+    notes: str | None = None,
+    array: Array | None = None,
+    after: Sequence[After] | None = None,
+    code: bool = True,
+    cwd: str | None = None,
+    server: str | None = None,
+) -> Job:
+    """Submits a job, or an array of jobs, and returns a handle with `id`, `status()` and `wait()`.
+
+    spec: what it runs and asks for; the members are those of docs/jobs.md, sizes in bytes, times in
+        seconds. `command` is needed.
+    project: else EUVYRA_PROJECT. name, tags, notes: of the run that is made with it.
+    queue, priority, held: where it waits, and whether until somebody releases it.
+    array: {"from": 0, "to": 99, "limit": 10}: a job for each index. after: jobs or arrays that end
+        before it starts: [{"job": "j...", "any": True}].
+    code: whether the folder `cwd` (else the current one) is packed and goes with it.
+    server: its address, else EUVYRA_SERVER or that of `euvyra login`, which also has the key.
+
+        job = euvyra.launch({"command": ["python", "train.py"], "gpus": 1}, project="demo")
+        print(job.id, job.wait())
+
+    Raises NotFoundError when there is no program `euvyra`, and Error with the server's words when it
+    refuses the job.
+    """
+    from ._launch import launch as submit
+
+    beside = {
+        "name": name,
+        "queue": queue,
+        "priority": priority,
+        "held": held or None,
+        "tags": tags,
+        "notes": notes,
+        "array": array,
+        "after": after,
+    }
+    body = {"spec": spec, **{k: v for k, v in beside.items() if v is not None}}
+    return submit(body, project, cwd, code, server)

@@ -141,6 +141,7 @@ enum err_code cmd_cancel(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_release(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_hold(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_job_why(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_priority(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_job_set(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_teams(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_quota(struct cli *cli, int *ret_exit, struct err *err);

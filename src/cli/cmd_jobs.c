@@ -171,6 +171,19 @@ enum err_code cmd_hold(struct cli *cli, int *ret_exit, struct err *err)
     return change_job(cli, body, err);
 }
 
+enum err_code cmd_priority(struct cli *cli, int *ret_exit, struct err *err)
+{
+    CLEANUP(json_release) json_t *body = json_object();
+    int64_t priority;
+
+    (void)ret_exit;
+    if (!str_to_i64(str_from(cli->args[1]), &priority))
+        return err_set(err, ERR_INVALID, "a priority is a number from -1000 to 1000, not \"%s\"",
+                       cli->args[1]);
+    (void)json_object_set_new(body, "priority", json_integer(priority));
+    return change_job(cli, body, err);
+}
+
 enum err_code cmd_job_set(struct cli *cli, int *ret_exit, struct err *err)
 {
     CLEANUP(json_release) json_t *body = json_object();

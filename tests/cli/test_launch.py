@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Server, wait_for
+from support import ROOT, Server, wait_for
 from test_cli import Cli
 
 
@@ -105,6 +105,14 @@ def test_a_file_is_a_job_and_options_go_over_it(cli: Cli, server: Server) -> Non
     assert other["spec"]["command"] == ["sh", "-c", "true"]
 
 
+def test_the_file_in_the_docs_is_read_as_it_stands_there(cli: Cli) -> None:
+    page = (ROOT / "docs/jobs.md").read_text()
+    path = cli.folder / "job.yaml"
+    path.write_text(page.split("```yaml\n")[1].split("```")[0])
+    _, text = dry(cli, "-f", path)
+    assert "wait_s: 600" in text and "HF_TOKEN: HUGGINGFACE" in text
+
+
 def test_dry_run_prints_yaml_that_launch_reads(cli: Cli) -> None:
     path = cli.folder / "job.yaml"
     path.write_text(FILE)
@@ -182,6 +190,10 @@ def test_why_says_what_would_change_it(cli: Cli, server: Server) -> None:
     shown = cli.json("job", job)
     assert (shown["priority"], shown["spec"]["targets"]) == (-5, [{"target": "away"}])
     assert cli.run("job", "set", job).returncode == 2
+    cli.ok("jobs", "priority", job, "-7")
+    assert cli.json("jobs", "show", job)["priority"] == -7
+    assert cli.run("jobs", "priority", job, "high").returncode == 2
+    assert cli.run("jobs", "priority", job, "5000").returncode == 2
 
 
 def test_a_job_is_launched_again_from_its_run(cli: Cli, server: Server) -> None:

@@ -330,6 +330,11 @@ static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
     if (starts && mine != SCHED_NONE)
         sched__reserve_drop(c, mine);
     mine = c->reservation_of[job];
+    if (mine != SCHED_NONE && !starts && c->reservations[mine].quota &&
+        ret_reason->wait.code != WAIT_QUOTA) {
+        sched__reserve_drop(c, mine); /* a budget, say: it is not the quota that it waits for */
+        mine = SCHED_NONE;
+    }
     if (mine != SCHED_NONE && !starts) {
         sched__reserve_put(c, mine);
         if (c->reservation_of[job] == SCHED_NONE)

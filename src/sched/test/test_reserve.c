@@ -306,6 +306,25 @@ static void a_higher_priority_uses_quota_that_is_held(void **state)
     assert_non_null(world_start(&w, small));
 }
 
+static void who_waits_for_a_budget_holds_no_quota(void **state)
+{
+    uint32_t p = world_share(&w, 0, 8), large = full_quota(p, (const int64_t[]){1, 2, 3});
+
+    (void)state;
+    w.jobs[large].time_limit_ms = 10 * HOUR;
+    world_cycle(&w);
+    assert_true(w.result.reservations[0].quota);
+    world_apply(&w);
+    while (w.s.attempt_count > 0)
+        world_end(&w, 0);
+    w.shares[p].budget.gpu_ms_left[0] = HOUR;
+    w.jobs[world_job(&w, p, 0)].time_limit_ms = 1000;
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, 0)->code, WAIT_BUDGET_HOURS);
+    assert_int_equal(w.result.reservation_count, 0);
+    assert_non_null(world_start(&w, 1));
+}
+
 static void who_fits_on_no_node_holds_no_quota(void **state)
 {
     uint32_t p = world_share(&w, 0, 8), large = full_quota(p, (const int64_t[]){1, 2, 3});
@@ -428,6 +447,7 @@ int main(void)
         FACT(small_jobs_do_not_take_what_a_large_one_of_their_project_waits_for),
         FACT(quota_is_held_while_what_runs_has_no_limit_but_not_behind_a_service),
         FACT(a_higher_priority_uses_quota_that_is_held),
+        FACT(who_waits_for_a_budget_holds_no_quota),
         FACT(who_fits_on_no_node_holds_no_quota),
         FACT(no_room_is_held_for_who_never_starts_for_what_others_keep),
         FACT(in_strict_order_who_holds_room_does_not_wait_behind_who_waits_for_it),

@@ -20,7 +20,7 @@
 #define SOON_MS       10
 #define ALL_JOBS      2000 /* so many are all looked at in each cycle */
 #define DEPTH         32   /* else so many of those that wait alike */
-#define REST_FACTOR   1    /* a cycle that took t is followed by a rest of so many t */
+#define REST_FACTOR   2    /* a cycle that took t is followed by a rest of so many t */
 #define START_AT_ONCE 64   /* jobs of one command: others come between */
 #define RETRY_MS      1000
 #define STOPPING_MS   100

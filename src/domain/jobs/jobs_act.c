@@ -80,6 +80,14 @@ enum err_code jobs__ranks_get(struct cmd *cmd, attempt_id attempt, struct jobs_r
                                 &ret_ranks->count, err);
 }
 
+/* Most steps of a job change nothing of its run, which need not be read then. */
+static bool run_may_differ(const struct job *before, const struct job *job,
+                           const struct job_event *event)
+{
+    return event->kind == JOB_EVENT_SUBMITTED || job_run_state(before) != job_run_state(job) ||
+           before->cost_micro != job->cost_micro;
+}
+
 enum err_code jobs__happen(struct cmd *cmd, struct job *job, struct jobs_ranks *ranks,
                            struct job_event *event, struct err *err)
 {
@@ -107,7 +115,8 @@ enum err_code jobs__happen(struct cmd *cmd, struct job *job, struct jobs_ranks *
     cmd_notice(cmd, NOTICE_JOB, job->project, job->project_name, &job->public_id);
     job_plan(job, attempt, &actions);
     for (size_t i = 0; i < actions.count; i++)
-        TRY(act(cmd, job, ranks, &actions.items[i], err));
+        if (actions.items[i].kind != JOB_ACTION_RUN_STATE || run_may_differ(&before, job, event))
+            TRY(act(cmd, job, ranks, &actions.items[i], err));
     return OK;
 }
 

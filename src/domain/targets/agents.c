@@ -5,6 +5,8 @@
 #include "store/store_agent.h"
 #include "store/store_identity.h"
 
+#define SEEN_MS 2000 /* so exactly is written down when an agent was heard */
+
 struct lease {
     int64_t heard_mono_ms;
     time_ms seen; /* of its row, when it was looked at last */
@@ -138,6 +140,15 @@ enum err_code agents_require_own(struct cmd *cmd, const struct id *id, struct er
     return OK;
 }
 
+static bool differs(const struct agent *a, const struct agent *b)
+{
+    return !str_eq(a->boot, b->boot) || !str_eq(a->version, b->version) ||
+           !str_eq(a->executor, b->executor) || !str_eq(a->gpu_type, b->gpu_type) ||
+           a->slots != b->slots || a->cpus != b->cpus || a->gpus != b->gpus ||
+           a->memory_bytes != b->memory_bytes || a->gpu_memory_bytes != b->gpu_memory_bytes ||
+           a->several != b->several || a->features != b->features;
+}
+
 enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *err)
 {
     struct agent before;
@@ -153,11 +164,10 @@ enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *er
         return ERR_CONFLICT;
     }
     lease_renew(cmd, &agent->public_id);
-    changed = before.seen == TIME_NONE || !str_eq(before.boot, agent->boot) ||
-              before.slots != agent->slots || before.cpus != agent->cpus ||
-              before.gpus != agent->gpus || before.memory_bytes != agent->memory_bytes ||
-              before.features != agent->features;
+    changed = before.seen == TIME_NONE || differs(&before, agent);
     agent->seen = cmd->now;
+    if (!changed && cmd->now - before.seen < SEEN_MS && cmd->now >= before.seen)
+        return OK;
     TRY(store_agent_seen(cmd->store, agent, err));
     if (changed || silent > cmd->domain->config.agent_silent_ms) {
         cmd->wake_scheduler = true;

@@ -28,6 +28,9 @@ function pages() {
   return {
     '/': 'table tbody tr',
     '/queue': '[data-job]',
+    '/launch?project=vision': '.fits li',
+    [`/launch?from=${server.runs[3].id}`]: '.launch-same',
+    '/p/vision/quota': '.share-section',
     '/agents': 'table tbody tr',
     '/keys': 'table tbody tr',
     '/p/vision/runs': '[role=rowheader]',

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
+export const programs = join(root, 'build')
 
 /** Ends a program and waits until it is gone. */
 export async function programStop(child) {
@@ -68,4 +69,62 @@ export function trainingStart(server, key) {
     end: () => new Promise((resolve) => child.once('exit', resolve).stdin.end()),
     stop: () => programStop(child),
   }
+}
+
+/** Calls of a server's API with a key; throws what is not a 2xx. */
+export function apiOf(server, key) {
+  return async (method, path, body, headers = {}) => {
+    const answer = await fetch(`${server.url}/api/v1${path}`, {
+      method,
+      headers: {
+        Authorization: `Bearer ${key}`,
+        ...(body ? { 'Content-Type': 'application/json' } : {}),
+        ...headers,
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
+    return text ? JSON.parse(text) : null
+  }
+}
+
+const letters = (n) =>
+  Array.from(
+    { length: n },
+    () => 'abcdefghijklmnopqrstuvwxyz234567'[Math.floor(Math.random() * 32)],
+  )
+export const makeId = (letter) => letter + letters(12).join('')
+
+/** An agent that the test plays: it says over HTTP what an agent says. */
+export async function agentPlay(server, admin, name, capacity) {
+  const id = makeId('a')
+  await admin('PUT', `/agents/${id}`, { name, target: 'rack' })
+  const { key } = await admin('POST', '/keys', { kind: 'agent', name, agent: id })
+  const api = apiOf(server, key)
+  const boot = makeId('b').slice(1)
+  const held = []
+  const poll = (wait_ms = 0) =>
+    api('POST', `/agents/${id}/poll`, {
+      ...{ boot, version: 'test', wait_ms, attempts: held, capacity },
+    })
+  const tell = ({ attempt, token }, verb, body) =>
+    api('POST', `/attempts/${attempt}/${verb}`, body, { 'Euvyra-Attempt-Token': token })
+  /** Takes the next offer and runs it. */
+  const start = async () => {
+    for (let i = 0; i < 60; i++) {
+      const [offer] = (await poll(1000)).offers
+      if (!offer) continue
+      await tell(offer, 'accept')
+      held.push({ attempt: offer.attempt, token: offer.token })
+      await tell(offer, 'status', { state: 'starting' })
+      await tell(offer, 'status', { state: 'running' })
+      return offer
+    }
+    throw new Error(`${name} was offered nothing`)
+  }
+  const end = (offer, how) =>
+    tell(offer, 'status', { state: 'ended', run_time_ms: 5000, final: true, ...how })
+  await poll()
+  return { poll, start, end }
 }

@@ -207,6 +207,7 @@ export const useRunColumns = (
 export const useRun = (run: string): Asked<RunDetail> =>
   useQuery({
     queryKey: ['run', run],
+    enabled: run !== '',
     queryFn: () => ask(client.GET('/api/v1/runs/{run}', { params: { path: { run } } })),
   })
 

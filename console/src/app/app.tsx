@@ -23,6 +23,12 @@ const AgentsPage = lazy(async () => ({
 }))
 const JobPage = lazy(async () => ({ default: (await import('../features/job/page')).JobPage }))
 const KeysPage = lazy(async () => ({ default: (await import('../features/keys/page')).KeysPage }))
+const LaunchPage = lazy(async () => ({
+  default: (await import('../features/launch/page')).LaunchPage,
+}))
+const QuotaPage = lazy(async () => ({
+  default: (await import('../features/quota/page')).QuotaPage,
+}))
 const QueuePage = lazy(async () => ({
   default: (await import('../features/queue/page')).QueuePage,
 }))
@@ -61,6 +67,9 @@ function Pages(): ReactElement {
             <Route path="/queue">
               <QueuePage />
             </Route>
+            <Route path="/launch">
+              <LaunchPage />
+            </Route>
             <Route path="/agents">
               <AgentsPage />
             </Route>
@@ -75,6 +84,9 @@ function Pages(): ReactElement {
             </Route>
             <Route path="/p/:project/runs">
               {(params) => <RunsPage key={params.project} project={params.project} />}
+            </Route>
+            <Route path="/p/:project/quota">
+              {(params) => <QuotaPage key={params.project} project={params.project} />}
             </Route>
             <Route path="/p/:project/r/:run">
               {(params) => (

@@ -20,7 +20,7 @@ const ShortcutList = lazy(async () => ({ default: (await import('./shortcuts')).
 
 const RAIL: { href: string; icon: IconName; label: Key; owns: RegExp }[] = [
   { href: '/', icon: 'projects', label: 'nav.projects', owns: /^\/($|p\/)/ },
-  { href: '/queue', icon: 'queue', label: 'nav.queue', owns: /^\/(queue|jobs)/ },
+  { href: '/queue', icon: 'queue', label: 'nav.queue', owns: /^\/(queue|jobs|launch)/ },
   { href: '/agents', icon: 'agents', label: 'nav.agents', owns: /^\/agents/ },
 ]
 
@@ -187,6 +187,7 @@ function Crumbs({ path }: { path: string }): ReactElement {
   const page = RAIL.find((item) => item.owns.test(path))
   const project = inProject?.[1]
   const run = inProject?.[2]
+  const quota = /^\/p\/[^/]+\/quota$/.test(path)
   return (
     <nav className="crumbs" aria-label={t('nav.path')}>
       <ol>
@@ -204,11 +205,22 @@ function Crumbs({ path }: { path: string }): ReactElement {
               <Link
                 href={`/p/${project}/runs`}
                 className="crumb"
-                aria-current={run ? undefined : 'page'}
+                aria-current={run || quota ? undefined : 'page'}
               >
                 {t('nav.runs')}
               </Link>
             </li>
+            {!run && (
+              <li className="crumb-beside">
+                <Link
+                  href={`/p/${project}/quota`}
+                  className="crumb"
+                  aria-current={quota ? 'page' : undefined}
+                >
+                  {t('nav.quota')}
+                </Link>
+              </li>
+            )}
             {run && (
               <li>
                 <RunCrumb run={run} />
@@ -220,7 +232,13 @@ function Crumbs({ path }: { path: string }): ReactElement {
         {!project && !inJob && (
           <li>
             <span className="crumb crumb-last" aria-current="page">
-              {path === '/keys' ? t('nav.keys') : page ? t(page.label) : ''}
+              {path === '/keys'
+                ? t('nav.keys')
+                : path === '/launch'
+                  ? t('nav.launch')
+                  : page
+                    ? t(page.label)
+                    : ''}
             </span>
           </li>
         )}
@@ -233,7 +251,9 @@ function Crumbs({ path }: { path: string }): ReactElement {
 function outOf(path: string): string {
   const run = /^(\/p\/[^/]+)\/r\//.exec(path)
   if (run) return `${run[1]}/runs`
-  if (path.startsWith('/jobs/')) return '/queue'
+  const quota = /^(\/p\/[^/]+)\/quota$/.exec(path)
+  if (quota) return `${quota[1]}/runs`
+  if (path.startsWith('/jobs/') || path === '/launch') return '/queue'
   return '/'
 }
 
@@ -249,6 +269,8 @@ export function Frame({ children }: { children: ReactNode }): ReactElement {
     'g p': () => navigate('/'),
     'g q': () => navigate('/queue'),
     'g a': () => navigate('/agents'),
+    'g l': () => navigate(project ? `/launch?project=${project}` : '/launch'),
+    'g b': () => project && navigate(`/p/${project}/quota`),
     'g r': () => project && navigate(`/p/${project}/runs`),
     c: () => void navigator.clipboard.writeText(location.href),
     Escape: () => path !== '/' && navigate(outOf(path)),

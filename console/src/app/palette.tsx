@@ -23,10 +23,15 @@ function useEntries(project: string, text: string): Entry[] {
     const pages: Entry[] = [
       { kind: 'palette.page', title: t('nav.projects'), sub: '', href: '/' },
       { kind: 'palette.page', title: t('nav.queue'), sub: '', href: '/queue' },
+      { kind: 'palette.page', title: t('launch.title'), sub: '', href: '/launch' },
       { kind: 'palette.page', title: t('nav.agents'), sub: '', href: '/agents' },
       { kind: 'palette.page', title: t('keys.title'), sub: '', href: '/keys' },
     ]
     const found: Entry[] = [...pages]
+    if (project) {
+      const href = `/p/${project}/quota`
+      found.push({ kind: 'palette.page', title: t('nav.quota'), sub: project, href })
+    }
     for (const one of projects.data ?? []) {
       const title = one.title || one.name
       found.push({ kind: 'palette.project', title, sub: one.name, href: `/p/${one.name}/runs` })
@@ -48,7 +53,7 @@ function useEntries(project: string, text: string): Entry[] {
       })
     }
     return matches.slice(0, SHOWN_MAX)
-  }, [projects.data, runs.data, jobs.data, text])
+  }, [project, projects.data, runs.data, jobs.data, text])
 }
 
 /** Everything by name: half a run id is enough. */

@@ -37,6 +37,10 @@ export function needOf({ spec }: Pick<Job, 'spec'>): Need {
   }
 }
 
+/** The targets a job names, in its order; empty: any. */
+export const namedTargets = ({ spec }: Pick<Job, 'spec'>): string[] =>
+  spec.target ? [spec.target] : (spec.targets ?? []).map((one) => one.target)
+
 /** "2 machines, each 8 GPUs, 16 cores". */
 export function needText(need: Need): string {
   const words: string[] = []

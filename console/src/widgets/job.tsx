@@ -12,7 +12,7 @@ import {
   formatTime,
 } from '../base/format'
 import { t, tName } from '../base/i18n'
-import { gpuHours, needOf, needText } from './amount'
+import { gpuHours, namedTargets, needOf, needText } from './amount'
 import { endingText } from './ending'
 import { Card, Facts } from './facts'
 import { useNow } from './hooks'
@@ -81,7 +81,7 @@ export function JobFacts({ job, currency, targets }: FactsProps): ReactElement {
           [t('job.priority'), formatInteger(job.priority)],
           [t('queue.column_holds'), last && !jobEnded(job) ? needText(needOf(job)) : ''],
           [t('job.agent'), last?.agent ?? ''],
-          [t('job.target'), last?.target || job.spec.target || t('job.any_target')],
+          [t('job.target'), last?.target || namedTargets(job).join(', ') || t('job.any_target')],
         ]}
       />
     </Card>
@@ -115,6 +115,9 @@ export function JobSpec({ job }: { job: Job }): ReactElement {
               </span>
             ),
           ],
+          [t('launch.image'), spec.image && <span className="mono">{spec.image}</span>],
+          [t('launch.gpu_type'), [spec.gpu_type ?? []].flat().join(', ')],
+          [t('launch.secrets'), pairs(spec.secrets)],
           [t('run.config'), config && <span className="mono">{config}</span>],
           [t('job.nodes'), (spec.nodes ?? 1) > 1 ? formatInteger(spec.nodes ?? 1) : ''],
           [t('job.cpus'), spec.cpus ? formatInteger(spec.cpus) : ''],

@@ -319,8 +319,6 @@ export const de: Catalogue = {
   'queue.column_cost': 'Kosten',
   'queue.column_target': 'Ziel',
   'queue.column_ended': 'Beendet',
-  'queue.nothing_waits': 'Nichts wartet.',
-  'queue.nothing_runs': 'Nichts läuft.',
   'queue.nothing_ended': 'Noch kein Job ist beendet.',
   'queue.empty': 'Noch kein Job. So schicken Sie den ersten durch die Warteschlange:',
   'queue.all_projects': 'Alle Projekte',

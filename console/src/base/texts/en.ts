@@ -314,8 +314,6 @@ export const en = {
   'queue.column_cost': 'Cost',
   'queue.column_target': 'Target',
   'queue.column_ended': 'Ended',
-  'queue.nothing_waits': 'Nothing waits.',
-  'queue.nothing_runs': 'Nothing runs.',
   'queue.nothing_ended': 'No job has ended yet.',
   'queue.empty': 'No job yet. Send the first one through the queue:',
   'queue.all_projects': 'All projects',

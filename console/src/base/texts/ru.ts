@@ -384,8 +384,6 @@ export const ru: Catalogue = {
   'queue.column_cost': 'Стоимость',
   'queue.column_target': 'Цель',
   'queue.column_ended': 'Завершено',
-  'queue.nothing_waits': 'Ничто не ожидает.',
-  'queue.nothing_runs': 'Ничто не выполняется.',
   'queue.nothing_ended': 'Ни одно задание ещё не завершено.',
   'queue.empty': 'Заданий пока нет. Отправьте первое через очередь:',
   'queue.all_projects': 'Все проекты',

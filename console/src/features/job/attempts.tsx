@@ -3,7 +3,7 @@ import type { ReactElement } from 'react'
 import type { Agent, Job, Placement, Queue, Share, Target } from '../../api/client'
 import { formatDuration, formatMoney, formatTime } from '../../base/format'
 import { t } from '../../base/i18n'
-import { needOf } from '../../widgets/amount'
+import { namedTargets, needOf } from '../../widgets/amount'
 import { endingText } from '../../widgets/ending'
 import { Card } from '../../widgets/facts'
 import { closedBy, fitOf } from '../../widgets/fit'
@@ -92,6 +92,9 @@ export function Attempts({ job, currency }: { job: Job; currency: string }): Rea
   )
 }
 
+/** With the GPU types that it takes. */
+const askedOf = (job: Job) => ({ ...needOf(job), gpuTypes: [job.spec.gpu_type ?? []].flat() })
+
 interface TargetsProps {
   job: Job
   targets: Target[]
@@ -111,7 +114,7 @@ function targetText(props: TargetsProps, target: Target): string {
   else if (last && endingText(last)) words.push(endingText(last))
   if (job.waiting) {
     const closed = closedBy(target.name, props.queue, props.shares)
-    words.push(closed ?? fitOf(target, props.agents, needOf(job)).text)
+    words.push(closed ?? fitOf(target, props.agents, askedOf(job)).text)
   }
   return words.join(' · ')
 }
@@ -120,12 +123,14 @@ function targetText(props: TargetsProps, target: Target): string {
 export function Targets(props: TargetsProps): ReactElement | null {
   const { job, targets } = props
   const tried = new Set(job.attempts.map((attempt) => attempt.target))
-  const named = job.spec.target ? [job.spec.target] : []
-  const shown = targets.filter(
-    (target) =>
-      tried.has(target.name) ||
-      (job.waiting && (named.length === 0 || named.includes(target.name))),
-  )
+  const named = namedTargets(job)
+  const shown = targets
+    .filter(
+      (target) =>
+        tried.has(target.name) ||
+        (job.waiting && (named.length === 0 || named.includes(target.name))),
+    )
+    .sort((a, b) => named.indexOf(a.name) - named.indexOf(b.name))
   if (shown.length === 0) return null
   return (
     <Card title={t('job.targets')}>

@@ -27,10 +27,12 @@ import { LogView } from '../../widgets/log/view'
 import { sharesAbove } from '../../widgets/shares'
 import { StateBadge } from '../../widgets/state'
 import { Attempts, Targets } from './attempts'
+import { ChangeJob } from './change'
 
 function Head({ job, currency }: { job: Job; currency: string }): ReactElement {
   const queries = useQueryClient()
   const [asking, setAsking] = useState(false)
+  const [changing, setChanging] = useState(false)
   const { busy, failure, run } = useAction()
   const params = { path: { job: job.id } }
   const refresh = async (): Promise<void> => {
@@ -40,6 +42,10 @@ function Head({ job, currency }: { job: Job; currency: string }): ReactElement {
   }
   const cancel = async (): Promise<void> => {
     await ask(client.POST('/api/v1/jobs/{job}/cancel', { params }))
+    await refresh()
+  }
+  const hold = async (): Promise<void> => {
+    await ask(client.PATCH('/api/v1/jobs/{job}', { params, body: { held: true } }))
     await refresh()
   }
   const release = async (): Promise<void> => {
@@ -74,6 +80,22 @@ function Head({ job, currency }: { job: Job; currency: string }): ReactElement {
           {t('job.release')}
         </Button>
       )}
+      {job.state === 'queued' && (
+        <Button onClick={() => void run(hold)} disabled={busy}>
+          {t('job.hold')}
+        </Button>
+      )}
+      {!jobEnded(job) && (
+        <Button icon="pen" onClick={() => setChanging(true)}>
+          {t('job.change')}
+        </Button>
+      )}
+      {jobEnded(job) && (
+        <Link href={`/launch?from=${job.run}`} className="button button-plain">
+          <Icon name="reset" />
+          {t('job.again')}
+        </Link>
+      )}
       <Link href={`/p/${job.project}/r/${job.run}/charts`} className="button button-plain">
         <Icon name="chart" />
         {t('job.open_run')}
@@ -88,6 +110,7 @@ function Head({ job, currency }: { job: Job; currency: string }): ReactElement {
           {t('job.cancel')}
         </Button>
       )}
+      {changing && <ChangeJob job={job} onClose={() => setChanging(false)} onChanged={refresh} />}
       <Confirm
         title={t('job.cancel')}
         text={t('job.cancel_sure', { name: job.name || job.id })}

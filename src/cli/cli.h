@@ -173,6 +173,14 @@ MUST_CHECK enum err_code cli_copy_console(struct cli *cli, const char *run, int6
 MUST_CHECK enum err_code cli_targets(struct cli *cli, json_t *object, struct err *err);
 /* What launch submits, from file or run, options and command. */
 MUST_CHECK enum err_code cli_launch_body(struct cli *cli, json_t **ret_body, struct err *err);
+/* "" when a run recorded no commit. */
+const char *cli_run_commit(const json_t *run);
+/* A work tree of the run's commit with its changes; *ret_folder is set as soon as there is one, and
+ * cli_checkout_remove ends it (NULL: nothing). ERR_INVALID: the repository here does not have it.
+ */
+MUST_CHECK enum err_code cli_checkout_run(struct cli *cli, const json_t *run,
+                                          const char **ret_folder, struct err *err);
+void cli_checkout_remove(const char *folder);
 /* Packs the folder `root` for a job into a temporary file. *ret_files: how many. */
 MUST_CHECK enum err_code cli_pack_folder(struct cli *cli, const char *root, int *ret_fd,
                                          int64_t *ret_bytes, int64_t *ret_files, struct err *err);

@@ -36,7 +36,7 @@ static enum err_code digest_of(int fd, int64_t bytes, char ret_hex[SHA256_HEX_BY
     return code;
 }
 
-static enum err_code upload_folder(struct cli *cli, const char *project,
+static enum err_code upload_folder(struct cli *cli, const char *project, const char *root,
                                    char ret_digest[SHA256_HEX_BYTES], struct err *err)
 {
     CLEANUP(file_close) int fd = -1;
@@ -46,7 +46,7 @@ static enum err_code upload_folder(struct cli *cli, const char *project,
     int64_t bytes = 0, files = 0;
     enum err_code code;
 
-    TRY(cli_pack_folder(cli, ".", &fd, &bytes, &files, err));
+    TRY(cli_pack_folder(cli, root, &fd, &bytes, &files, err));
     TRY(digest_of(fd, bytes, ret_digest, err));
     if (!cli_flag(cli, "json"))
         fprintf(stderr, "packed %lld files, %.1f KB\n", (long long)files, (double)bytes / 1024);
@@ -76,6 +76,28 @@ static void put_git(json_t *spec)
         (void)json_object_set_new(spec, "git", git);
 }
 
+/* Of a job without code there is nothing to pack; of a run without a job its commit. */
+static enum err_code add_code_of_run(struct cli *cli, const char *project, json_t *spec,
+                                     struct err *err)
+{
+    CLEANUP(json_release) json_t *run = NULL;
+    char digest[SHA256_HEX_BYTES] = "";
+    const char *folder = NULL;
+    enum err_code code;
+
+    TRY(cli_call(cli, "GET", arena_printf(&cli->arena, "/api/v1/runs/%s", cli_text(cli, "from")),
+                 NULL, &run, err));
+    if (*cli_get(run, "job"))
+        return OK;
+    code = cli_checkout_run(cli, run, &folder, err);
+    if (code == OK)
+        code = upload_folder(cli, project, folder, digest, err);
+    cli_checkout_remove(folder);
+    if (code == OK)
+        (void)json_object_set_new(spec, "code", json_string(digest));
+    return code;
+}
+
 /* The folder goes up unless the body brings code of its own, or none is wanted. */
 static enum err_code add_code(struct cli *cli, const char *project, json_t *body, struct err *err)
 {
@@ -84,7 +106,9 @@ static enum err_code add_code(struct cli *cli, const char *project, json_t *body
 
     if (cli_flag(cli, "no-code") || json_object_get(spec, "code"))
         return OK;
-    TRY(upload_folder(cli, project, digest, err));
+    if (cli_text(cli, "from"))
+        return add_code_of_run(cli, project, spec, err);
+    TRY(upload_folder(cli, project, ".", digest, err));
     (void)json_object_set_new(spec, "code", json_string(digest));
     put_git(spec);
     return OK;

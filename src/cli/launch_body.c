@@ -337,6 +337,31 @@ static enum err_code take_file(struct cli *cli, json_t **ret_body, struct err *e
     return OK;
 }
 
+/* Of a run without a job: what it recorded of its command, configuration and commit. */
+static enum err_code take_recorded(const json_t *run, json_t **ret_body, struct err *err)
+{
+    static const char *const names[] = {"commit", "branch", "remote", "dirty", "diff_sha256"};
+    const json_t *git = json_object_get(json_object_get(run, "code"), "git");
+    json_t *spec = json_object(), *state = json_object();
+
+    *ret_body = json_object();
+    (void)json_object_set_new(*ret_body, "spec", spec);
+    (void)json_object_set_new(spec, "git", state);
+    if (!*cli_run_commit(run)) {
+        json_release(ret_body);
+        return err_set(err, ERR_INVALID, "run %s has neither a job nor a recorded commit",
+                       cli_get(run, "id"));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (json_object_get(git, names[i]))
+            (void)json_object_set(state, names[i], json_object_get(git, names[i]));
+    if (json_array_size(json_object_get(run, "command")))
+        (void)json_object_set(spec, "command", json_object_get(run, "command"));
+    if (json_object_size(json_object_get(run, "config")))
+        (void)json_object_set(spec, "config", json_object_get(run, "config"));
+    return OK;
+}
+
 /* The spec of the run's job; name, tags and notes are not taken over. */
 static enum err_code take_run(struct cli *cli, json_t **ret_body, struct err *err)
 {
@@ -347,11 +372,8 @@ static enum err_code take_run(struct cli *cli, json_t **ret_body, struct err *er
 
     TRY(cli_path_part("run", id, err));
     TRY(cli_call(cli, "GET", arena_printf(&cli->arena, "/api/v1/runs/%s", id), NULL, &run, err));
-    if (!*cli_get(run, "job")) {
-        (void)err_set(err, ERR_INVALID, "run %s was not launched as a job", id);
-        err_hint(err, "check out the commit that it recorded, and launch its command there");
-        return ERR_INVALID;
-    }
+    if (!*cli_get(run, "job"))
+        return take_recorded(run, ret_body, err);
     TRY(cli_call(cli, "GET", arena_printf(&cli->arena, "/api/v1/jobs/%s", cli_get(run, "job")),
                  NULL, &job, err));
     spec = json_deep_copy(json_object_get(job, "spec"));

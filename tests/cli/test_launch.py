@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +206,40 @@ def test_a_job_is_launched_again_from_its_run(cli: Cli, server: Server) -> None:
     bare = "r234567abcdef"
     server.ok("PUT", f"/api/v1/projects/demo/runs/{bare}", {})
     done = cli.run("launch", "--project", "demo", "--from", bare)
-    assert done.returncode == 125 and "was not launched as a job" in done.stderr
+    assert done.returncode == 125 and "neither a job nor a recorded commit" in done.stderr
+
+
+def test_a_run_without_a_job_is_launched_again_from_its_commit(cli: Cli, server: Server) -> None:
+    folder = cli.folder / "work"
+    folder.mkdir()
+
+    def git(*words: str) -> None:
+        name = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        subprocess.run(["git", *name, *words], cwd=folder, check=True, capture_output=True)
+
+    git("init", "-q")
+    (folder / "train.py").write_text("print('committed')\n")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    (folder / "train.py").write_text("print('changed')\n")
+    cli.ok("exec", "--project", "demo", "--", "python3", "train.py", cwd=folder)
+    runs = "/api/v1/projects/demo/runs"
+    run = wait_for("the run", lambda: (r := server.ok("GET", runs)["items"]) and r[0]["id"])
+    shown = wait_for(
+        "its commit", lambda: (d := server.ok("GET", f"/api/v1/runs/{run}"))["code"] and d
+    )
+    wait_for("its changes", lambda: server.call("GET", f"/api/v1/runs/{run}/diff").status == 200)
+    git("commit", "-qam", "two")
+    (folder / "train.py").write_text("print('later')\n")
+    launch = ("launch", "--project", "demo", "--held", "--from", run)
+    job = cli.ok(*launch, cwd=folder).strip()
+    spec = server.ok("GET", f"/api/v1/jobs/{job}")["spec"]
+    assert spec["command"] == ["python3", "train.py"]
+    assert spec["git"]["commit"] == shown["code"]["git"]["commit"]
+    code = server.send("GET", f"/api/v1/projects/demo/blobs/{spec['code']}").body
+    assert b"print('changed')" in gzip.decompress(code)
+    done = cli.run(*launch)  # not in the repository
+    assert done.returncode == 125 and "is not in the repository" in done.stderr
 
 
 def test_a_secret_comes_from_standard_input_and_is_never_shown(

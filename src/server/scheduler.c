@@ -213,6 +213,7 @@ struct runner {
     struct store store;
     struct jobs_snapshot *snapshot;
     bool loaded, wanted, settings_wanted;
+    bool settings_fresh; /* read in this turn */
     int64_t due_ms;      /* at the latest */
     int64_t all_due_ms;  /* all jobs are looked at, for what is said about them */
     int64_t earliest_ms; /* not before */
@@ -224,6 +225,9 @@ static enum err_code refresh(struct runner *r, int64_t now_ms, struct err *err)
     CLEANUP(arena_release) struct arena arena = {0};
     struct cmd cmd;
 
+    bool read_settings =
+        r->settings_wanted || now_ms >= r->due_ms || jobs_snapshot_settings_are_old(r->snapshot);
+
     server_cmd_init(r->s->server, &cmd, &r->store, &arena);
     if (atomic_exchange(&r->s->overflowed, false) || jobs_snapshot_is_stale(r->snapshot))
         r->loaded = false;
@@ -231,10 +235,10 @@ static enum err_code refresh(struct runner *r, int64_t now_ms, struct err *err)
         TRY(jobs_snapshot_load(r->snapshot, &cmd, err));
         log_debug("scheduler.loaded", "jobs", LOG_I64((int64_t)jobs_snapshot_count(r->snapshot)),
                   "ms", LOG_I64(clock_mono_ms() - now_ms));
-    } else if (r->settings_wanted || now_ms >= r->due_ms ||
-               jobs_snapshot_settings_are_old(r->snapshot)) {
+    } else if (read_settings) {
         TRY(jobs_snapshot_settings(r->snapshot, &cmd, err));
     }
+    r->settings_fresh = !r->loaded || read_settings;
     r->loaded = true;
     r->settings_wanted = false;
     return OK;
@@ -258,7 +262,8 @@ static enum err_code cycle(struct runner *r, int64_t now_ms, struct err *err)
         publish_waits(r->s, &decisions);
         r->all_due_ms = now_ms + CYCLE_MS;
     }
-    r->wanted = more && result.start_count > 0;
+    r->wanted = (more && result.start_count > 0) ||
+                (!r->settings_fresh && jobs_snapshot_settings_are_old(r->snapshot));
     return atomic_load(&r->s->leads) ? decide(r->s, &decisions, err) : OK;
 }
 

@@ -283,7 +283,7 @@ enum err_code jobs_snapshot_job(struct jobs_snapshot *s, struct store *store, co
     if (!k || k->state == JOB_QUEUED || k->place_ranks < held)
         *matters = true;
     if (held && (!k || k->place_ranks < held) && budget_of(s, project))
-        s->charged = true;
+        s->settings_old = true;
     if (open)
         return OK;
     f = map_take(&s->followers, id_str(id));
@@ -355,7 +355,7 @@ static enum err_code read_budgets(struct jobs_snapshot *s, struct cmd *cmd, stru
     s->budgets = arena_array(&s->settings, s->budget_count, sizeof *budgets);
     if (s->budget_count)
         memcpy(s->budgets, budgets, s->budget_count * sizeof *budgets);
-    s->charged = false;
+    s->settings_old = false;
     return OK;
 }
 
@@ -377,7 +377,7 @@ enum err_code jobs_snapshot_settings(struct jobs_snapshot *s, struct cmd *cmd, s
 
 bool jobs_snapshot_settings_are_old(const struct jobs_snapshot *s)
 {
-    return s->charged;
+    return s->settings_old;
 }
 
 enum err_code jobs_snapshot_load(struct jobs_snapshot *s, struct cmd *cmd, struct err *err)

@@ -57,7 +57,8 @@ void jobs_snapshot_decide(struct jobs_snapshot *snapshot, const struct sched_sna
 /* Jobs that come after one that did not succeed end. thread: command */
 MUST_CHECK enum err_code jobs_end_broken(struct cmd *cmd, const job_id *jobs, size_t count,
                                          struct err *err);
-/* Somebody whose budget has a limit was charged: the settings are read again before a cycle. */
+/* The settings are to be read again before a cycle: somebody whose budget has a limit was charged,
+ * or a project or queue is new. */
 bool jobs_snapshot_settings_are_old(const struct jobs_snapshot *snapshot);
 /* It has grown by what is gone: load it anew. */
 bool jobs_snapshot_is_stale(const struct jobs_snapshot *snapshot);

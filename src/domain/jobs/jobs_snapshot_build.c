@@ -463,6 +463,8 @@ static void add_job(struct jobs_snapshot *s, const struct places *places, const 
     uint32_t share = place_of(&places->projects, k->project.v);
     uint32_t queue = place_of(&places->queues, k->queue.v);
 
+    if (share == SCHED_NONE || queue == SCHED_NONE)
+        s->settings_old = true;
     if (share == SCHED_NONE || queue == SCHED_NONE ||
         own_reason(k, s->over_limit[k->at], out->now) != WAIT_CODE_COUNT)
         return;

@@ -97,7 +97,7 @@ struct jobs_snapshot {
     struct target *targets;
     struct budget_state *budgets; /* by project: those with a limit */
     size_t budget_count;
-    bool charged; /* one of these, since they were read */
+    bool settings_old; /* one of these was charged, or a job is of a project or queue that is new */
     size_t share_count, queue_count, target_count;
     int64_t settings_mono_ms;
     char gpu_types[SCHED_GPU_TYPES_MAX][GPU_TYPE_BYTES_MAX + 1]; /* the last: all further ones */

@@ -57,7 +57,7 @@ static void forget_jobs(struct jobs_snapshot *s)
     mem_free(s->jobs);
     s->jobs = NULL;
     s->shape_list = NULL;
-    s->job_count = s->job_room = s->shape_count = s->shape_room = 0;
+    s->job_count = s->job_room = s->shape_count = s->shape_room = s->reserved_count = 0;
     jobs__lines_init(s);
     map_init(&s->by_id, SNAPSHOT_JOBS_MAX);
     map_init(&s->followers, FOLLOWERS_MAX);

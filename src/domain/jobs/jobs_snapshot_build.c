@@ -546,6 +546,36 @@ static int by_job(const void *a, const void *b)
     return (x->job.v > y->job.v) - (x->job.v < y->job.v);
 }
 
+static void mark(struct jobs_snapshot *s, const struct id *id, bool reserved)
+{
+    struct known_job *k = map_get(&s->by_id, id_str(id));
+
+    if (!k || k->reserved == reserved)
+        return;
+    k->reserved = reserved;
+    jobs__lines_put(s, k);
+}
+
+/* Those for which room is held stand apart from their lines. */
+static void mark_reserved(struct jobs_snapshot *s, const struct sched_snapshot *sched,
+                          const struct sched_result *result, struct arena *arena)
+{
+    struct id *ids = arena_array(arena, result->reservation_count, sizeof *ids);
+    size_t count = 0;
+
+    for (size_t i = 0; i < result->reservation_count; i++) {
+        uint32_t job = jobs_snapshot_built(s, sched, result->reservations[i].job);
+        if (job != SCHED_NONE)
+            ids[count++] = s->jobs[s->built_jobs[job]]->public_id;
+    }
+    for (size_t i = 0; i < s->reserved_count; i++)
+        mark(s, &s->reserved[i], false);
+    for (size_t i = 0; i < count; i++)
+        mark(s, &ids[i], true);
+    s->reserved = ids;
+    s->reserved_count = count;
+}
+
 /* Reservations and evictions live on into the next cycle. */
 static void remember(struct jobs_snapshot *s, const struct sched_snapshot *sched,
                      const struct sched_result *result)
@@ -575,6 +605,7 @@ static void remember(struct jobs_snapshot *s, const struct sched_snapshot *sched
             .at = sched->now,
         };
     }
+    mark_reserved(s, sched, result, arena);
     s->reservations = reservations;
     s->reservation_count = result->reservation_count;
     s->evictions = evictions;

@@ -44,7 +44,8 @@ struct known_job {
     time_ms queued, ladder_at, not_before;
     job_id after; /* the first open job that it comes after; 0: none */
     int64_t after_open;
-    bool broken; /* one of those did not succeed */
+    bool broken;   /* one of those did not succeed */
+    bool reserved; /* room is held for it: it is in every snapshot */
     uint32_t at; /* place in the list of all */
 
     /* In which lists it is: those that hold something, those that wait alike, others that wait. */
@@ -110,6 +111,8 @@ struct jobs_snapshot {
     struct sched_reservation *reservations;
     struct sched_eviction *evictions;
     size_t reservation_count, eviction_count;
+    struct id *reserved; /* the jobs that are marked so; in the same arena */
+    size_t reserved_count;
     time_ms built_at;
     bool built_all;           /* not only the first of those that wait alike */
     uint32_t *built_jobs;     /* place in sched.jobs -> place in jobs */

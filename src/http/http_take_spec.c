@@ -452,7 +452,7 @@ static void take_array(struct json_reader *outer, struct job_spec *s)
     if (r.code == OK && to < from)
         json_reader_fail(&r, "to", "lies before \"array.from\"");
     if (r.code == OK && (to - from) / step >= JOB_ARRAY_MAX)
-        json_reader_fail(&r, "to", "makes more than 10000 elements");
+        json_reader_fail(&r, "to", "makes more than 1000 elements");
     if (r.code == OK && s->name.len + INDEX_TEXT_BYTES > NAME_BYTES_MAX)
         r.code = err_set_field(outer->err, ERR_INVALID, "name",
                                "\"name\" is longer than %d bytes, which an element's index needs",

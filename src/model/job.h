@@ -111,8 +111,8 @@ const char *job_feature_name(enum job_feature feature);
 enum job_feature job_feature_from_name(struct str name); /* FEATURE_COUNT when unknown */
 
 #define JOB_NODES_MAX      1024
-#define JOB_ARRAY_MAX      10000 /* elements */
-#define JOB_STEPS_MAX      8     /* targets of its list */
+#define JOB_ARRAY_MAX      1000 /* elements */
+#define JOB_STEPS_MAX      8    /* targets of its list */
 #define JOB_GPU_TYPES_MAX  16
 #define JOB_EXCLUDED_MAX   1000 /* agents */
 #define GPU_TYPE_BYTES_MAX 63

@@ -46,7 +46,7 @@ struct known_job {
     int64_t after_open;
     bool broken;   /* one of those did not succeed */
     bool reserved; /* room is held for it: it is in every snapshot */
-    uint32_t at; /* place in the list of all */
+    uint32_t at;   /* place in the list of all */
 
     /* In which lists it is: those that hold something, those that wait alike, others that wait. */
     size_t holder_at, apart_at; /* NOWHERE */

@@ -131,8 +131,8 @@ void jobs__lines_take(struct jobs_snapshot *s, struct known_job *k)
 void jobs__lines_put(struct jobs_snapshot *s, struct known_job *k)
 {
     bool waits = k->state == JOB_QUEUED && k->attempt.v == 0 && !k->after_open && !k->broken;
-    bool alike = !k->reserved && k->array_limit == 0 && k->not_before == TIME_NONE && k->ladder_at == TIME_NONE &&
-                 k->step_from == 0;
+    bool alike = !k->reserved && k->array_limit == 0 && k->not_before == TIME_NONE &&
+                 k->ladder_at == TIME_NONE && k->step_from == 0;
 
     apart_take(s, k);
     line_take(s, k); /* what makes it alike may have changed */

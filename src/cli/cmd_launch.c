@@ -287,6 +287,24 @@ static const char *id_of(const json_t *job)
     return json_is_object(array) ? cli_get(array, "id") : cli_get(job, "id");
 }
 
+/* The one of the options, else that of the job's file, which the server is not told. */
+static enum err_code project_of(struct cli *cli, json_t *body, const char **ret_project,
+                                struct err *err)
+{
+    const json_t *named = json_object_get(body, "project");
+
+    if (named && !json_is_string(named))
+        return err_set_field(err, ERR_INVALID, "project", "\"project\" is the name of a project");
+    if (named && !cli_text(cli, "project")) {
+        *ret_project = arena_text(&cli->arena, str_from(json_string_value(named)));
+        TRY(cli_path_part("project", *ret_project, err));
+    } else {
+        TRY(cli_project(cli, ret_project, err));
+    }
+    (void)json_object_del(body, "project");
+    return OK;
+}
+
 enum err_code cmd_launch(struct cli *cli, int *ret_exit, struct err *err)
 {
     CLEANUP(json_release) json_t *body = NULL;
@@ -299,7 +317,7 @@ enum err_code cmd_launch(struct cli *cli, int *ret_exit, struct err *err)
         return print_yaml(body, err);
     if (cli_flag(cli, "wait") && json_object_get(body, "array"))
         return err_set(err, ERR_INVALID, "--wait follows one job, and this is an array");
-    TRY(cli_project(cli, &project, err));
+    TRY(project_of(cli, body, &project, err));
     TRY(add_code(cli, project, body, err));
     TRY(submit(cli, project, body, &job, err));
     if (!cli_flag(cli, "wait")) {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define MS_AN_HOUR 3600000.0
+
 #define SECRET_BYTES_MAX 65536
 
 enum err_code cmd_queues(struct cli *cli, int *ret_exit, struct err *err)
@@ -101,12 +103,27 @@ enum err_code cmd_quota(struct cli *cli, int *ret_exit, struct err *err)
     return OK;
 }
 
-static void print_left(struct cli *cli, const char *what, const json_t *left, const char *currency)
+/* A line of a budget: GPU time and money, "any" where there is no limit. */
+static void print_left(struct cli *cli, const char *what, const json_t *part, const char *currency)
 {
-    const json_t *hours = json_object_get(left, "gpu_hours");
-    const json_t *micro = json_object_get(left, "cost_micro");
+    const json_t *gpu_ms = json_object_get(part, "gpu_ms");
+    const json_t *micro = json_object_get(part, "cost_micro");
+    const char *hours = "any";
 
-    printf("%-10s%s GPU hours, %s\n", what, json_is_null(hours) ? "any" : cli_value(cli, hours),
+    if (json_is_integer(gpu_ms))
+        hours =
+            arena_printf(&cli->arena, "%.1f", (double)json_integer_value(gpu_ms) / MS_AN_HOUR);
+    printf("%-10s %s GPU hours, %s\n", what, hours,
+           json_is_integer(micro) ? cli_money(cli, json_integer_value(micro), currency) : "any");
+}
+
+static void print_limit(struct cli *cli, const json_t *budget, const char *currency)
+{
+    const json_t *hours = json_object_get(budget, "gpu_hours");
+    const json_t *micro = json_object_get(budget, "cost_micro");
+
+    printf("%-10s %s GPU hours, %s\n", "limit",
+           json_is_integer(hours) ? cli_value(cli, hours) : "any",
            json_is_integer(micro) ? cli_money(cli, json_integer_value(micro), currency) : "any");
 }
 
@@ -115,6 +132,7 @@ enum err_code cmd_budget(struct cli *cli, int *ret_exit, struct err *err)
     CLEANUP(json_release) json_t *budget = NULL;
     CLEANUP(json_release) json_t *server = NULL;
     const char *project, *currency;
+    const json_t *period;
 
     (void)ret_exit;
     TRY(cli_project(cli, &project, err));
@@ -126,7 +144,11 @@ enum err_code cmd_budget(struct cli *cli, int *ret_exit, struct err *err)
     }
     TRY(cli_call(cli, "GET", "/api/v1/server", NULL, &server, err));
     currency = cli_get(server, "currency");
-    print_left(cli, "limit", budget, currency);
+    period = json_object_get(budget, "period");
+    printf("%-10s %.16s to %.16s UTC (%s)\n", "month", cli_get(period, "start"),
+           cli_get(period, "end"), cli_get(budget, "zone"));
+    print_limit(cli, budget, currency);
+    print_left(cli, "used", period, currency);
     print_left(cli, "committed", json_object_get(budget, "committed"), currency);
     print_left(cli, "left", json_object_get(budget, "left"), currency);
     return OK;

@@ -107,6 +107,18 @@ def test_a_file_is_a_job_and_options_go_over_it(cli: Cli, server: Server) -> Non
     assert other["spec"]["command"] == ["sh", "-c", "true"]
 
 
+def test_a_file_may_name_its_project(cli: Cli, server: Server) -> None:
+    server.ok("PUT", "/api/v1/projects/other", {})
+    path = cli.folder / "job.yaml"
+    path.write_text("project: other\n" + FILE)
+    job = cli.ok("launch", "-f", path, "--no-code").split()[0]
+    assert server.ok("GET", f"/api/v1/jobs/{job}")["project"] == "other"
+    job = cli.ok("launch", "-f", path, "--no-code", "--project", "demo").split()[0]
+    assert server.ok("GET", f"/api/v1/jobs/{job}")["project"] == "demo"
+    path.write_text("project: [a]\n" + FILE)
+    assert '"project" is the name of a project' in cli.run("launch", "-f", path).stderr
+
+
 def test_the_file_in_the_docs_is_read_as_it_stands_there(cli: Cli) -> None:
     page = (ROOT / "docs/jobs.md").read_text()
     path = cli.folder / "job.yaml"
@@ -267,6 +279,10 @@ def test_queues_teams_quota_budget_and_maintenance_are_tables(
     assert "0 of 4 + 2" in cli.ok("teams")
     assert "0 of 4 + 2" in cli.ok("quota", "--project", "demo")
     assert "any GPU hours" in cli.ok("budget", "--project", "demo")
+    server.ok("PUT", "/api/v1/projects/demo/budget", {"gpu_hours": 100})
+    shown = cli.ok("budget", "--project", "demo")
+    assert "limit      100 GPU hours, any" in shown and "used       0.0 GPU hours" in shown
+    assert "left       100.0 GPU hours, any" in shown
     cli.ok("targets", "set", "local")
     cli.ok("targets", "maintenance", "local", "--reason", "new cables")
     shown = json.loads(cli.ok("targets", "--json"))

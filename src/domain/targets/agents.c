@@ -5,7 +5,8 @@
 #include "store/store_agent.h"
 #include "store/store_identity.h"
 
-#define SEEN_MS 2000 /* so exactly is written down when an agent was heard */
+/* So exactly is written down when an agent was heard; finer where the term is short. */
+#define SEEN_MS 2000
 
 struct lease {
     int64_t heard_mono_ms;
@@ -166,7 +167,8 @@ enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *er
     lease_renew(cmd, &agent->public_id);
     changed = before.seen == TIME_NONE || differs(&before, agent);
     agent->seen = cmd->now;
-    if (!changed && cmd->now - before.seen < SEEN_MS && cmd->now >= before.seen)
+    if (!changed && cmd->now >= before.seen &&
+        cmd->now - before.seen < MIN(SEEN_MS, cmd->domain->config.lost_after_ms / 4))
         return OK;
     TRY(store_agent_seen(cmd->store, agent, err));
     if (changed || silent > cmd->domain->config.agent_silent_ms) {

@@ -111,8 +111,7 @@ static void print_left(struct cli *cli, const char *what, const json_t *part, co
     const char *hours = "any";
 
     if (json_is_integer(gpu_ms))
-        hours =
-            arena_printf(&cli->arena, "%.1f", (double)json_integer_value(gpu_ms) / MS_AN_HOUR);
+        hours = arena_printf(&cli->arena, "%.1f", (double)json_integer_value(gpu_ms) / MS_AN_HOUR);
     printf("%-10s %s GPU hours, %s\n", what, hours,
            json_is_integer(micro) ? cli_money(cli, json_integer_value(micro), currency) : "any");
 }

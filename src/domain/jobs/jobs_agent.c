@@ -9,6 +9,8 @@
 #include "domain/targets/targets.h"
 #include "store/store_run.h"
 
+#include <stdlib.h>
+
 #define OPEN_ATTEMPTS_MAX 10000
 #define MISSING_AFTER_MS  60000
 #define KEY_SLACK_S       900
@@ -147,13 +149,41 @@ static enum err_code make_offer(struct cmd *cmd, struct placement *placement,
     return OK;
 }
 
-/* Whether the agent names this placement, with the right token. */
-static bool holds(const struct wire_attempt *held, size_t count, const struct placement *placement)
+/* What an agent says it holds, by the hash of the token. */
+struct named {
+    uint8_t hash[HASH_BYTES];
+    const struct wire_attempt *ref;
+    bool known; /* it is one of its open placements */
+};
+
+static int by_hash(const void *a, const void *b)
 {
-    for (size_t i = 0; i < count; i++)
-        if (token_fits(placement, &held[i]))
-            return true;
-    return false;
+    return memcmp(((const struct named *)a)->hash, ((const struct named *)b)->hash, HASH_BYTES);
+}
+
+static struct named *names_of(struct cmd *cmd, const struct wire_attempt *held, size_t count)
+{
+    struct named *names = arena_array(cmd->arena, count, sizeof *names);
+
+    for (size_t i = 0; i < count; i++) {
+        names[i].ref = &held[i];
+        sha256(held[i].token, WIRE_TOKEN_LEN, names[i].hash);
+    }
+    if (count)
+        qsort(names, count, sizeof *names, by_hash);
+    return names;
+}
+
+/* Whether the agent names this placement, with the right token. */
+static bool holds(struct named *names, size_t count, const struct placement *placement)
+{
+    struct named key, *found;
+
+    memcpy(key.hash, placement->token_hash, HASH_BYTES);
+    found = count ? bsearch(&key, names, count, sizeof key, by_hash) : NULL;
+    if (found)
+        found->known = true;
+    return found != NULL;
 }
 
 static enum err_code lose_missing(struct cmd *cmd, struct placement *placement, struct err *err)
@@ -198,14 +228,6 @@ static enum err_code poll_one(struct cmd *cmd, struct placement *placement, bool
     return OK;
 }
 
-static bool is_open(const struct placement *open, size_t count, const struct wire_attempt *ref)
-{
-    for (size_t i = 0; i < count; i++)
-        if (token_fits(&open[i], ref))
-            return true;
-    return false;
-}
-
 enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct wire_attempt *held,
                               size_t held_count, struct agent_poll_answer *ret_answer,
                               struct err *err)
@@ -213,6 +235,7 @@ enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct
     struct agent_poll_answer answer = {0};
     struct placement *open;
     size_t open_count = 0;
+    struct named *names = names_of(cmd, held, held_count);
 
     TRY(agents_called(cmd, agent, err));
     TRY(store_placement_of_agent(cmd->store, agent->id, OPEN_ATTEMPTS_MAX, cmd->arena, &open,
@@ -221,12 +244,11 @@ enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct
     answer.stops = arena_array(cmd->arena, open_count, sizeof *answer.stops);
     answer.fenced = arena_array(cmd->arena, held_count, sizeof *answer.fenced);
     for (size_t i = 0; i < open_count; i++)
-        TRY(poll_one(cmd, &open[i], holds(held, held_count, &open[i]), &answer, err));
+        TRY(poll_one(cmd, &open[i], holds(names, held_count, &open[i]), &answer, err));
     for (size_t i = 0; i < held_count; i++) {
         struct job job;
-        if (!is_open(open, open_count, &held[i]) &&
-            jobs_attempt_require(cmd, &held[i], &job, NULL) != OK)
-            answer.fenced[answer.fenced_count++] = held[i].id;
+        if (!names[i].known && jobs_attempt_require(cmd, names[i].ref, &job, NULL) != OK)
+            answer.fenced[answer.fenced_count++] = names[i].ref->id;
     }
     *ret_answer = answer;
     return OK;

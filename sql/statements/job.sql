@@ -176,15 +176,6 @@ SELECT a.before_id, b.public_id, b.state, a.any_end
 FROM job_after a JOIN job b ON b.id = a.before_id
 WHERE a.job_id = :job_id ORDER BY a.before_id LIMIT :limit;
 
--- name: job_after_open
-SELECT a.job_id, a.before_id FROM job_after a
-JOIN job j ON j.id = a.job_id JOIN job b ON b.id = a.before_id
-WHERE j.ended = 0 AND b.ended = 0 AND a.job_id > :after_id ORDER BY a.job_id, a.before_id LIMIT :limit;
-
--- name: job_after_waiting
-SELECT a.job_id, a.any_end FROM job_after a JOIN job j ON j.id = a.job_id
-WHERE a.before_id = :before_id AND j.ended = 0 ORDER BY a.job_id LIMIT :limit;
-
 -- name: job_delete_after
 DELETE FROM job_after WHERE job_id = :job_id OR before_id = :job_id;
 
@@ -248,11 +239,6 @@ FROM attempt a JOIN job j ON j.id = a.job_id JOIN target t ON t.id = a.target_id
 WHERE a.final = 0 AND a.id > :after_id AND (a.ended_ms < :ended_before_ms
     OR (a.state = 'offered' AND a.offered_ms < :offered_before_ms))
 ORDER BY a.id LIMIT :limit;
-
--- name: attempt_list_open
-SELECT {attempt_columns}
-FROM attempt a JOIN job j ON j.id = a.job_id JOIN target t ON t.id = a.target_id
-WHERE a.final = 0 AND a.id > :after_id ORDER BY a.id LIMIT :limit;
 
 -- Running attempts whose last charge is a while ago, with the time up to when all their agents
 -- were heard.

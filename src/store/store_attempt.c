@@ -110,16 +110,6 @@ enum err_code store_attempt_list(struct store *store, job_id job, struct arena *
     return code == OK ? OK : err_set(err, code, "the attempts cannot be read");
 }
 
-enum err_code store_attempt_open(struct store *store, attempt_id after, int limit,
-                                 struct arena *arena, struct attempt **ret_attempts,
-                                 size_t *ret_count, struct err *err)
-{
-    enum err_code code = attempt_many(store, SQL_ATTEMPT_LIST_OPEN,
-                                      ARGS(ARG_I64("after_id", after.v), ARG_I64("limit", limit)),
-                                      limit, arena, ret_attempts, ret_count);
-    return code == OK ? OK : err_set(err, code, "the attempts cannot be read");
-}
-
 enum err_code store_attempt_overdue(struct store *store, time_ms ended_before,
                                     time_ms offered_before, struct arena *arena,
                                     struct attempt **ret_attempts, size_t *ret_count,

@@ -15,11 +15,8 @@ MUST_CHECK enum err_code store_attempt_by_id(struct store *store, attempt_id id,
 MUST_CHECK enum err_code store_attempt_list(struct store *store, job_id job, struct arena *arena,
                                             struct attempt **ret_attempts, size_t *ret_count,
                                             struct err *err);
-/* Attempts whose record is not complete, ids above `after`. */
-MUST_CHECK enum err_code store_attempt_open(struct store *store, attempt_id after, int limit,
-                                            struct arena *arena, struct attempt **ret_attempts,
-                                            size_t *ret_count, struct err *err);
-/* Those of them that ended before one time, or were offered before another and are so still. */
+/* Attempts whose record is not complete, that ended before one time, or were offered before another
+ * and are so still. */
 MUST_CHECK enum err_code store_attempt_overdue(struct store *store, time_ms ended_before,
                                                time_ms offered_before, struct arena *arena,
                                                struct attempt **ret_attempts, size_t *ret_count,

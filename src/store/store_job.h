@@ -67,8 +67,7 @@ MUST_CHECK enum err_code store_job_brief_get(struct store *store, const struct i
                                              bool *ret_found, struct err *err);
 
 /* "Starts after that one": when it succeeded, or however it ended (any_end). */
-#define JOB_AFTER_MAX   10000  /* before one job */
-#define JOB_WAITING_MAX 100000 /* after one job */
+#define JOB_AFTER_MAX 10000 /* before one job */
 struct job_after {
     job_id job, before;
     struct id before_public_id;
@@ -81,11 +80,3 @@ MUST_CHECK enum err_code store_job_after_add(struct store *store, job_id job, jo
 MUST_CHECK enum err_code store_job_after_list(struct store *store, job_id job, struct arena *arena,
                                               struct job_after **ret_after, size_t *ret_count,
                                               struct err *err);
-/* Pairs of which neither has ended, of jobs above `after`: job and before alone are filled. */
-MUST_CHECK enum err_code store_job_after_open(struct store *store, job_id after, int limit,
-                                              struct arena *arena, struct job_after **ret_after,
-                                              size_t *ret_count, struct err *err);
-/* Open jobs that come after this one: job, before and any_end are filled. */
-MUST_CHECK enum err_code store_job_after_waiting(struct store *store, job_id before,
-                                                 struct arena *arena, struct job_after **ret_after,
-                                                 size_t *ret_count, struct err *err);

@@ -84,14 +84,6 @@ size_t jobs_snapshot_count(const struct jobs_snapshot *s)
     return s->job_count;
 }
 
-static void **list_more(void *list, size_t count, size_t *room)
-{
-    if (count < *room)
-        return list;
-    *room = *room ? *room * 2 : 256;
-    return mem_grow(list, *room * sizeof(void *));
-}
-
 static enum err_code shape_of(struct jobs_snapshot *s, struct arena *arena, const struct job *job,
                               const struct known_shape **ret_shape, struct err *err)
 {
@@ -108,8 +100,7 @@ static enum err_code shape_of(struct jobs_snapshot *s, struct arena *arena, cons
         shape->need = job->need;
         shape->service = job->kind == JOB_SERVICE;
         shape->at = (uint32_t)s->shape_count;
-        s->shape_list =
-            (const struct known_shape **)list_more(s->shape_list, s->shape_count, &s->shape_room);
+        s->shape_list = jobs__list_room(s->shape_list, s->shape_count, &s->shape_room);
         s->shape_list[s->shape_count++] = shape;
         if (!map_put(&s->shapes, key, shape))
             return err_set(err, ERR_LIMIT, "more than %d shapes of jobs", SNAPSHOT_SHAPES_MAX);
@@ -196,7 +187,7 @@ static enum err_code take_job(struct jobs_snapshot *s, struct store *store, stru
         k = MEM_NEW(struct known_job);
         k->holder_at = k->apart_at = NOWHERE;
         k->at = (uint32_t)s->job_count;
-        s->jobs = (struct known_job **)list_more(s->jobs, s->job_count, &s->job_room);
+        s->jobs = jobs__list_room(s->jobs, s->job_count, &s->job_room);
         s->jobs[s->job_count++] = k;
         ENSURE(map_put(&s->by_id, id_str(&job->public_id), k));
     }
@@ -296,7 +287,7 @@ enum err_code jobs_snapshot_job(struct jobs_snapshot *s, struct store *store, co
     return code;
 }
 
-static struct known_agent *agent_known(const struct known_agent *agents, size_t count, agent_id id)
+size_t jobs__agent_at(const struct known_agent *agents, size_t count, agent_id id)
 {
     size_t low = 0, high = count;
 
@@ -307,7 +298,7 @@ static struct known_agent *agent_known(const struct known_agent *agents, size_t 
         else
             high = middle;
     }
-    return low < count && agents[low].id.v == id.v ? (struct known_agent *)&agents[low] : NULL;
+    return low < count && agents[low].id.v == id.v ? low : NOWHERE;
 }
 
 static enum err_code read_agents(struct jobs_snapshot *s, struct store *store, int64_t mono_ms,
@@ -321,7 +312,8 @@ static enum err_code read_agents(struct jobs_snapshot *s, struct store *store, i
     s->agents = mem_array(count, sizeof(s->agents[0]));
     for (size_t i = 0; i < count; i++) {
         const struct agent *a = &agents[i];
-        const struct known_agent *before = agent_known(old, s->agent_count, a->id);
+        size_t at = jobs__agent_at(old, s->agent_count, a->id);
+        const struct known_agent *before = at == NOWHERE ? NULL : &old[at];
         struct known_agent *k = &s->agents[i];
         *k = (struct known_agent){
             .id = a->id, .name = a->name, .target = a->target, .seen = a->seen};

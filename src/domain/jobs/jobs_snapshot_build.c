@@ -80,20 +80,6 @@ static struct places places_of(const struct jobs_snapshot *s, struct arena *aren
     return p;
 }
 
-static uint32_t agent_at(const struct jobs_snapshot *s, agent_id id)
-{
-    size_t low = 0, high = s->agent_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->agents[middle].id.v < id.v)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < s->agent_count && s->agents[low].id.v == id.v ? (uint32_t)low : SCHED_NONE;
-}
-
 static const uint32_t *allowed(const struct jobs_snapshot *s, const struct allowed_targets *targets,
                                struct arena *arena, uint32_t *ret_count)
 {
@@ -355,9 +341,9 @@ static void build_attempt(const struct jobs_snapshot *s, const struct known_job 
     time_ms since = k->started == TIME_NONE ? k->attempt_since : k->started;
 
     for (size_t i = 0; i < k->place_count; i++) {
-        uint32_t at = agent_at(s, k->places[i].agent);
-        for (int64_t n = 0; at != SCHED_NONE && n < k->places[i].rank_count; n++) {
-            list[to->node_count++] = at;
+        size_t at = jobs__agent_at(s->agents, s->agent_count, k->places[i].agent);
+        for (int64_t n = 0; at != NOWHERE && n < k->places[i].rank_count; n++) {
+            list[to->node_count++] = (uint32_t)at;
             for (int r = 0; r < RESOURCE_COUNT; r++)
                 nodes[at].free.v[r] -= shape->need.v[r];
         }

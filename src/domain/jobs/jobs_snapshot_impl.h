@@ -127,3 +127,7 @@ void jobs__lines_put(struct jobs_snapshot *snapshot, struct known_job *job);
 void jobs__lines_take(struct jobs_snapshot *snapshot, struct known_job *job);
 void jobs__lines_init(struct jobs_snapshot *snapshot);
 void jobs__lines_release(struct jobs_snapshot *snapshot);
+/* Room for one more pointer in a list on the heap. */
+void *jobs__list_room(void *items, size_t count, size_t *room);
+/* The place of an agent among those sorted by id; NOWHERE. */
+size_t jobs__agent_at(const struct known_agent *agents, size_t count, agent_id id);

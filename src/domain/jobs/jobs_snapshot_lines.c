@@ -25,7 +25,7 @@ void jobs__lines_release(struct jobs_snapshot *s)
     s->holders = s->apart = (struct job_list){0};
 }
 
-static void *room_for(void *items, size_t count, size_t *room)
+void *jobs__list_room(void *items, size_t count, size_t *room)
 {
     if (count < *room)
         return items;
@@ -37,7 +37,7 @@ static void list_add(struct job_list *list, struct known_job *k, size_t *at)
 {
     if (*at != NOWHERE)
         return;
-    list->items = room_for(list->items, list->count, &list->room);
+    list->items = jobs__list_room(list->items, list->count, &list->room);
     *at = list->count;
     list->items[list->count++] = k;
 }
@@ -99,7 +99,7 @@ static void line_put(struct jobs_snapshot *s, struct known_job *k)
     *(next ? &next->before : &line->last) = k;
     if (line->at != NOWHERE)
         return;
-    s->line_list = room_for(s->line_list, s->line_count, &s->line_room);
+    s->line_list = jobs__list_room(s->line_list, s->line_count, &s->line_room);
     line->at = s->line_count;
     s->line_list[s->line_count++] = line;
 }

@@ -305,6 +305,16 @@ static enum err_code project_of(struct cli *cli, json_t *body, const char **ret_
     return OK;
 }
 
+static enum err_code check_wait(struct cli *cli, const json_t *body, struct err *err)
+{
+    const json_t *replicas = json_object_get(json_object_get(body, "spec"), "replicas");
+
+    if (!cli_flag(cli, "wait") ||
+        (!json_object_get(body, "array") && json_integer_value(replicas) <= 1))
+        return OK;
+    return err_set(err, ERR_INVALID, "--wait follows one job, and this is an array");
+}
+
 enum err_code cmd_launch(struct cli *cli, int *ret_exit, struct err *err)
 {
     CLEANUP(json_release) json_t *body = NULL;
@@ -315,8 +325,7 @@ enum err_code cmd_launch(struct cli *cli, int *ret_exit, struct err *err)
     TRY(cli_launch_body(cli, &body, err));
     if (cli_flag(cli, "dry-run"))
         return print_yaml(body, err);
-    if (cli_flag(cli, "wait") && json_object_get(body, "array"))
-        return err_set(err, ERR_INVALID, "--wait follows one job, and this is an array");
+    TRY(check_wait(cli, body, err));
     TRY(project_of(cli, body, &project, err));
     TRY(add_code(cli, project, body, err));
     TRY(submit(cli, project, body, &job, err));

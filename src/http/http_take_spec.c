@@ -400,18 +400,13 @@ static void take_service(struct json_reader *r, struct job_spec *s)
     int64_t replicas = 0;
 
     s->kind = take_choice(r, "kind", kinds, "is batch or service") ? JOB_SERVICE : JOB_BATCH;
-    json_take_i64_opt(r, "replicas", 1, JOB_NODES_MAX, &replicas);
+    json_take_i64_opt(r, "replicas", 1, JOB_ARRAY_MAX, &replicas);
     take_health(r, s);
     if (s->kind == JOB_BATCH && replicas)
         json_reader_fail(r, "replicas", "is for a job of kind service");
     if (s->kind == JOB_BATCH && s->needs & FEATURE_BIT(FEATURE_HEALTH))
         json_reader_fail(r, "health", "is for a job of kind service");
-    if (replicas > 1 && s->node_count > 1)
-        json_reader_fail(r, "replicas", "and \"spec.nodes\": only one of the two may be above 1");
-    if (replicas > 1) {
-        s->node_count = replicas;
-        s->needs |= FEATURE_BIT(FEATURE_REPLICAS);
-    }
+    s->replicas = replicas;
 }
 
 static enum err_code take_spec(struct http_call *call, json_t *object, struct job_spec *s,
@@ -453,15 +448,33 @@ static void take_array(struct json_reader *outer, struct job_spec *s)
         json_reader_fail(&r, "to", "lies before \"array.from\"");
     if (r.code == OK && (to - from) / step >= JOB_ARRAY_MAX)
         json_reader_fail(&r, "to", "makes more than 1000 elements");
-    if (r.code == OK && s->name.len + INDEX_TEXT_BYTES > NAME_BYTES_MAX)
-        r.code = err_set_field(outer->err, ERR_INVALID, "name",
-                               "\"name\" is longer than %d bytes, which an element's index needs",
-                               NAME_BYTES_MAX - INDEX_TEXT_BYTES);
     if (outer->code == OK)
         outer->code = json_reader_end(&r);
     s->array_count = (to - from) / step + 1;
     s->array_from = from;
     s->array_step = step;
+}
+
+/* Replicas of a service are an array of it, from 0 on. */
+static enum err_code make_replicas(struct job_spec *s, struct err *err)
+{
+    if (s->array_count && s->kind == JOB_SERVICE)
+        return err_set_field(err, ERR_INVALID, "array", "a service has replicas, and no array");
+    if (s->replicas > 1) {
+        s->array_count = s->replicas;
+        s->array_from = 0;
+        s->array_step = 1;
+    }
+    return OK;
+}
+
+static enum err_code check_name(const struct job_spec *s, struct err *err)
+{
+    if (!s->array_count || s->name.len + INDEX_TEXT_BYTES <= NAME_BYTES_MAX)
+        return OK;
+    return err_set_field(err, ERR_INVALID, "name",
+                         "\"name\" is longer than %d bytes, which an element's index needs",
+                         NAME_BYTES_MAX - INDEX_TEXT_BYTES);
 }
 
 static void take_before(struct http_call *call, struct json_reader *outer, struct job_spec *s)
@@ -510,8 +523,8 @@ enum err_code http_take_job(struct http_call *call, struct job_spec *s, struct e
     if (!object)
         return err_set_field(err, ERR_INVALID, "spec", "\"spec\" is missing");
     TRY(take_spec(call, object, s, err));
-    if (s->array_count && s->kind == JOB_SERVICE)
-        return err_set_field(err, ERR_INVALID, "array", "a service has replicas, and no array");
+    TRY(make_replicas(s, err));
+    TRY(check_name(s, err));
     cmd_body_hash(http_call_canonical_body(call), s->hash);
     return OK;
 }

@@ -96,7 +96,6 @@ struct job_need {
     X(FEATURE_BUCKETS, "buckets")                                                                  \
     X(FEATURE_LAUNCHER, "launcher") /* torchrun, deepspeed */                                      \
     X(FEATURE_NODES, "nodes")       /* ranks that find each other */                               \
-    X(FEATURE_REPLICAS, "replicas")                                                                \
     X(FEATURE_HEALTH, "health")
 
 enum job_feature {
@@ -136,8 +135,9 @@ struct job {
     struct str spec; /* JSON, as validated */
     int64_t node_count;
     struct job_need need;
-    struct str shape; /* JSON of what else the scheduler goes by: domain/jobs/jobs_shape.h */
-    int64_t timeout_s, grace_s;
+    struct str shape;  /* JSON of what else the scheduler goes by: domain/jobs/jobs_shape.h */
+    int64_t timeout_s; /* 0: none, as of most services */
+    int64_t grace_s;
     int64_t retries; /* new attempts after lost ones, and after failed ones if retry_failed */
     bool retry_failed;
     int64_t attempt_count;

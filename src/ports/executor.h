@@ -16,7 +16,7 @@ struct executor_spec {
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of env */
     const char *const *env;  /* whole, NULL-terminated */
     const char *work_dir;    /* under the attempt's folder; the job starts there */
-    int64_t timeout_s;       /* then it is ended like a stop, and `timed_out` */
+    int64_t timeout_s;       /* then it is ended like a stop, and `timed_out`; 0: never */
     int64_t grace_s;         /* between SIGTERM and SIGKILL */
     int64_t memory_bytes;    /* 0: no limit */
     /* Console text beyond this is left out, and the text says so; 0: no limit, else at least

@@ -364,9 +364,9 @@ static enum err_code fill_work(struct arena *arena, const struct work_parts *par
 static enum err_code take_extra(struct arena *arena, const json_t *spec, struct str *ret_extra,
                                 struct err *err)
 {
-    static const char *const names[] = {"image",    "launcher", "shm_bytes",      "disk_bytes",
-                                        "pids",     "volumes",  "read_only_root", "registry",
-                                        "replicas", "buckets",  "health"};
+    static const char *const names[] = {"image",   "launcher", "shm_bytes",      "disk_bytes",
+                                        "pids",    "volumes",  "read_only_root", "registry",
+                                        "buckets", "health"};
     CLEANUP(json_release) json_t *extra = json_object();
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -430,7 +430,7 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     json_take_i64_opt(&r, "cpus", 0, COUNT_MAX, &offer.cpus);
     json_take_i64_opt(&r, "memory_bytes", 0, COUNT_MAX, &offer.memory_bytes);
     json_take_i64_opt(&r, "gpus", 0, COUNT_MAX, &offer.gpus);
-    json_take_i64(&r, "timeout_s", 1, SECONDS_MAX, &offer.timeout_s);
+    json_take_i64(&r, "timeout_s", 0, SECONDS_MAX, &offer.timeout_s);
     json_take_i64(&r, "grace_s", 0, SECONDS_MAX, &offer.grace_s);
     json_take_text(&r, "key", KEY_BYTES_MAX, &offer.key);
     TRY(json_reader_end_open(&r));

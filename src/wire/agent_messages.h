@@ -61,7 +61,9 @@ struct wire_offer {
     struct str config;                    /* JSON object */
     struct str code;                      /* SHA-256 in hexadecimal; len 0: none */
     struct str extra; /* JSON object: what else its spec says for the executor; len 0: nothing */
-    int64_t cpus, memory_bytes, gpus, timeout_s, grace_s;
+    int64_t cpus, memory_bytes, gpus;
+    int64_t timeout_s; /* 0: none */
+    int64_t grace_s;
     struct str key; /* the job key */
 };
 

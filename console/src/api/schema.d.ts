@@ -1765,7 +1765,7 @@ export interface components {
              * @enum {string}
              */
             kind?: "batch" | "service";
-            /** @description Of a service */
+            /** @description Of a service: above 1 it is an array of so many jobs, from index 0 */
             replicas?: number;
             /** @description Of a service: GET on this port and path */
             health?: {
@@ -1776,7 +1776,7 @@ export interface components {
                 /** @description In a row, before it is restarted; 3 when absent */
                 failures?: number;
             };
-            /** @description Ends the attempt; when absent the time limit of its queue, or 7 days */
+            /** @description Ends the attempt; when absent the time limit of its queue, or 7 days; of a service none */
             timeout_s?: number;
             /** @description Between SIGTERM and SIGKILL; 30 when absent */
             grace_s?: number;
@@ -1800,7 +1800,7 @@ export interface components {
             queue?: components["schemas"]["Label"];
             priority?: number;
             held?: boolean;
-            /** @description A job for each index; at most 10000 */
+            /** @description A job for each index; at most 1000 */
             array?: {
                 from: number;
                 /** @description The last index */
@@ -2259,7 +2259,7 @@ export interface components {
                 /** @description It stands for several machines: ranks of one job may share it */
                 several?: boolean;
                 /** @description What its executor can do beyond a command and a packed folder; when absent nodes */
-                features?: ("image" | "shm" | "pids" | "disk" | "read_only_root" | "registry" | "volumes" | "buckets" | "launcher" | "nodes" | "replicas" | "health")[];
+                features?: ("image" | "shm" | "pids" | "disk" | "read_only_root" | "registry" | "volumes" | "buckets" | "launcher" | "nodes" | "health")[];
             };
             /** @description Everything this agent still holds, running or not yet fully reported */
             attempts: {
@@ -2288,6 +2288,7 @@ export interface components {
             cpus: number;
             memory_bytes: number;
             gpus: number;
+            /** @description 0: none */
             timeout_s: number;
             grace_s: number;
             /** @description The job key */

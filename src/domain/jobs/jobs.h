@@ -43,6 +43,7 @@ struct job_spec {
     struct str code;            /* digest, len 0: none */
     struct str git;             /* JSON of where the code came from, len 0: not known */
     enum job_kind kind;
+    int64_t replicas; /* of a service; above 1 it is an array of so many */
     int64_t node_count;
     struct job_need need;
     struct str queue;                    /* len 0: the default one */
@@ -55,7 +56,7 @@ struct job_spec {
     size_t place_count, gpu_type_count, excluded_count, volume_count, bucket_count, secret_count;
     int64_t gpu_memory_bytes;
     uint64_t needs;    /* of enum job_feature */
-    int64_t timeout_s; /* 0: the queue's, or JOB_TIMEOUT_S_DEFAULT */
+    int64_t timeout_s; /* 0: the queue's, or JOB_TIMEOUT_S_DEFAULT; of a service: none */
     int64_t grace_s, retries;
     bool retry_failed;
     uint8_t hash[HASH_BYTES]; /* of the whole body */

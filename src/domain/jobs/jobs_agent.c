@@ -143,7 +143,8 @@ static enum err_code make_offer(struct cmd *cmd, struct placement *placement,
     answer->spec_bytes += o->job.spec.len + secret_bytes + OFFER_FIXED_BYTES;
     token_make(o->token, placement->token_hash);
     TRY(store_placement_put(cmd->store, placement, err));
-    expires = cmd->now + (o->job.timeout_s + o->job.grace_s + KEY_SLACK_S) * 1000;
+    expires = o->job.timeout_s ? cmd->now + (o->job.timeout_s + o->job.grace_s + KEY_SLACK_S) * 1000
+                               : TIME_NONE; /* it goes with the attempt */
     TRY(identity_job_key(cmd, &o->job, placement, expires, &o->key, err));
     o->placement = *placement;
     return OK;

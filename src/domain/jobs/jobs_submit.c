@@ -81,6 +81,14 @@ static enum err_code make_run(struct cmd *cmd, const struct project *project,
     return OK;
 }
 
+/* A service has no end of its own: it is ended after a time only if it says so itself. */
+static int64_t timeout_of(const struct job_spec *spec, const struct job_queue *queue)
+{
+    if (spec->timeout_s || spec->kind == JOB_SERVICE)
+        return spec->timeout_s;
+    return queue->timeout_s ? queue->timeout_s : JOB_TIMEOUT_S_DEFAULT;
+}
+
 static struct job job_of(struct cmd *cmd, const struct project *project,
                          const struct job_spec *spec, const struct job_references *refs)
 {
@@ -95,9 +103,7 @@ static struct job job_of(struct cmd *cmd, const struct project *project,
         .node_count = spec->node_count,
         .need = spec->need,
         .shape = refs->shape,
-        .timeout_s = spec->timeout_s         ? spec->timeout_s
-                     : refs->queue.timeout_s ? refs->queue.timeout_s
-                                             : JOB_TIMEOUT_S_DEFAULT,
+        .timeout_s = timeout_of(spec, &refs->queue),
         .grace_s = spec->grace_s,
         .retries = spec->retries,
         .retry_failed = spec->retry_failed,

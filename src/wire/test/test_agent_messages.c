@@ -98,7 +98,7 @@ static void hostile_offers_are_refused_and_named(void **state)
         {"\"A\":", "\"\":", "env"},
         {"\"1=2\"", "12", "env"},
         {"\"code\":null", "\"code\":\"abc\"", "code"},
-        {"\"timeout_s\":60", "\"timeout_s\":0", "timeout_s"},
+        {"\"timeout_s\":60", "\"timeout_s\":-1", "timeout_s"},
         {"\"key\":\"euv_job_x\"", "\"key\":\"a\\nb\"", "key"},
     };
     struct err err;

@@ -48,6 +48,7 @@ const WEEK_S = 604_800
 export function endsBy(job: Job, queues: Queue[]): string | null {
   const last = job.attempts[job.attempts.length - 1]
   if (!last?.started_at) return null
+  if (job.spec.kind === 'service' && !job.spec.timeout_s) return null
   const queue = queues.find((one) => one.name === job.queue)
   const limit = job.spec.timeout_s ?? queue?.timeout_s ?? WEEK_S
   return new Date(Date.parse(last.started_at) + limit * 1000).toISOString()

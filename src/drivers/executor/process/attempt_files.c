@@ -136,7 +136,7 @@ enum err_code attempt_spec_read(struct arena *arena, const char *folder,
     json_take_array_opt(&r, "argv", LIST_MAX, &argv);
     json_take_array_opt(&r, "env", LIST_MAX, &env);
     json_take_text(&r, "work_dir", ATTEMPT_PATH_BYTES, &work_dir);
-    json_take_i64(&r, "timeout_s", 1, NUMBER_MAX, &spec.timeout_s);
+    json_take_i64(&r, "timeout_s", 0, NUMBER_MAX, &spec.timeout_s);
     json_take_i64(&r, "grace_s", 0, NUMBER_MAX, &spec.grace_s);
     json_take_i64(&r, "memory_bytes", 0, NUMBER_MAX, &spec.memory_bytes);
     json_take_i64_opt(&r, "console_bytes_max", 0, NUMBER_MAX, &spec.console_bytes_max);

@@ -124,7 +124,8 @@ static void obey_requests(struct supervisor *s)
 
 static void watch_job(struct supervisor *s)
 {
-    int64_t timeout_at_ms = s->started_ms + s->spec.timeout_s * 1000;
+    int64_t timeout_at_ms =
+        s->spec.timeout_s ? s->started_ms + s->spec.timeout_s * 1000 : INT64_MAX;
 
     obey_requests(s); /* what came before our signals were open */
     while (!s->job_ended) {

@@ -147,6 +147,19 @@ class Server:
         ) as db:
             return str(db.execute(statement).fetchone()[0])
 
+    def check(self) -> tuple[int, list[str]]:
+        """What `euvyrad check` says of the data, while it runs or at rest."""
+        where = ["--database", postgres_cluster.url(self.database)] if self.database else []
+        done = subprocess.run(
+            [BUILD / "euvyrad", "check", "--data", self.data, *where],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.stderr == "", done.stderr
+        return done.returncode, done.stdout.splitlines()
+
     def wait_compacted(self) -> None:
         """Until all that was logged lies in chunks; fails at once when the server goes away."""
 

@@ -225,8 +225,14 @@ struct job_event {
     int64_t rank;       /* of JOB_EVENT_RANK */
     enum attempt_state rank_state;
     int64_t next_step; /* of LOST: go on with this step of the target list; 0: stay */
-    /* of JOB_EVENT_CHANGED and SUBMITTED */
+    /* Of JOB_EVENT_SUBMITTED and CHANGED: priority, and where it waits; without a queue (id 0), a
+     * shape or targets (len 0) they stay as they are. */
     int64_t priority;
+    queue_id queue;
+    struct str queue_name;
+    struct str shape;
+    struct str targets; /* JSON of the spec's: "NAME", or the list */
+    struct str spec;    /* with these targets; not kept: job_event_spec makes it anew */
     struct str reason;
 };
 

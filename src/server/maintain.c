@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "crypto/digest.h"
+#include "domain/jobs/jobs_replay.h"
 #include "drivers/blob/fs/blob_fs.h"
 #include "server/server_impl.h"
 #include "store/store_maintain.h"
@@ -352,6 +353,8 @@ enum err_code maintain_check(const struct server_options *options, int64_t *ret_
     struct checking c = {0};
     struct store_fault_sink sink = {&c, tell_fault};
     struct store_blob_walk walk = {&c, check_blob};
+    struct jobs_replay_sink replay = {&c, tell_fault};
+    int64_t jobs = 0;
 
     if (!options->database && !file_exists(where))
         return err_set(err, ERR_NOT_FOUND, "there is no data in %s", options->data_dir);
@@ -363,11 +366,14 @@ enum err_code maintain_check(const struct server_options *options, int64_t *ret_
     TRY(store_begin_read(&store, err)); /* logs and chunks of one moment */
     TRY(store_check_logs(&store, &sink, &counts, err));
     TRY(store_check_chunks(&store, &sink, &counts, err));
+    TRY(jobs_replay_all(&store, &replay, &jobs, err));
     TRY(store_blob_walk(&store, &walk, err));
     store_rollback(&store);
-    printf("checked %lld logs (%lld parts), %lld chunks, %lld pyramid rows, %lld files: %s\n",
+    printf("checked %lld logs (%lld parts), %lld chunks, %lld pyramid rows, %lld jobs, %lld files: "
+           "%s\n",
            (long long)counts.writers, (long long)counts.log_blobs, (long long)counts.chunks,
-           (long long)counts.levels, (long long)c.files, c.faults ? "faults" : "no fault");
+           (long long)counts.levels, (long long)jobs, (long long)c.files,
+           c.faults ? "faults" : "no fault");
     *ret_faults = c.faults;
     return OK;
 }

@@ -20,6 +20,7 @@ void sim__submit(struct sim *sim, uint32_t job)
     const struct sim_job_spec *spec = j->spec;
     bool waits = false;
 
+    event.priority = spec->priority;
     j->model = (struct job){
         .id = {(int64_t)job + 1},
         .state = JOB_QUEUED,

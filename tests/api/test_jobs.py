@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -57,6 +58,14 @@ class Agent:
         }
         path = f"/api/v1/attempts/{attempt}/console"
         return self.server.send("PATCH", path, text, headers, key=self.key)
+
+
+@pytest.fixture(name="server")
+def server_whose_jobs_replay(server: Server) -> Iterator[Server]:
+    """Whatever happens to jobs in these tests, their rows are what their events make of them."""
+    yield server
+    code, lines = server.check()
+    assert code == 0, lines
 
 
 def submit(server: Server, project: str = "demo", **spec: Any) -> str:

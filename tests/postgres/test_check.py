@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import postgres_cluster
 import pytest
 from support import BUILD, Log, Server, make_id
 
@@ -49,27 +48,12 @@ def sound(tmp_path: Path) -> Iterator[Server]:
     yield server
 
 
-def check(server: Server) -> tuple[int, list[str]]:
-    url = postgres_cluster.url(server.database)
-    command: list[str | Path] = [
-        BUILD / "euvyrad",
-        "check",
-        "--data",
-        server.data,
-        "--database",
-        url,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.stderr == ""
-    return done.returncode, done.stdout.splitlines()
-
-
 def test_a_sound_database_has_no_fault_at_rest_and_while_a_server_runs(sound: Server) -> None:
-    code, lines = check(sound)
+    code, lines = sound.check()
     assert (code, lines[-1].endswith(": no fault")) == (0, True), lines
     assert "2 files" in lines[-1]
     with sound:
-        code, lines = check(sound)
+        code, lines = sound.check()
         assert code == 0, lines
 
 
@@ -86,7 +70,7 @@ DAMAGES = {
 @pytest.mark.parametrize("said", DAMAGES)
 def test_check_names_what_is_damaged(sound: Server, said: str) -> None:
     sound.change(DAMAGES[said])
-    code, lines = check(sound)
+    code, lines = sound.check()
     assert code == 1
     assert any(said in line for line in lines if line.startswith("fault: ")), lines
     assert lines[-1].endswith(": faults")
@@ -96,7 +80,7 @@ def test_check_names_damaged_and_missing_files(sound: Server) -> None:
     one, two = sorted((sound.data / "blobs").glob("??/*"))
     one.write_bytes(b"X" + one.read_bytes()[1:])
     two.unlink()
-    code, lines = check(sound)
+    code, lines = sound.check()
     assert code == 1
     faults = [line for line in lines if line.startswith("fault: ")]
     assert any(one.name in line for line in faults) and any(two.name in line for line in faults)

@@ -13,6 +13,10 @@ struct jobs_ranks {
 MUST_CHECK enum err_code jobs__ranks_get(struct cmd *cmd, attempt_id attempt,
                                          struct jobs_ranks *ret_ranks, struct err *err);
 
+/* Targets as the event and the spec have them: the name alone of one that came as "target". */
+struct str jobs__targets_text(struct cmd *cmd, const struct job_place *places, size_t count,
+                              bool one);
+
 /* Applies the event to the job (and to `ranks`, which may be NULL: the placements are taken as they
  * are), writes rows and event, and carries out what the plan wants. */
 MUST_CHECK enum err_code jobs__happen(struct cmd *cmd, struct job *job, struct jobs_ranks *ranks,

@@ -4,9 +4,11 @@
 #include "domain/audit/audit.h"
 #include "domain/jobs/jobs_act.h"
 #include "domain/jobs/jobs_references.h"
+#include "domain/jobs/jobs_state.h"
 #include "store/store_queue.h"
 
-#define SPEC_BYTES_MAX (16u * 1024 * 1024)
+#define SPEC_BYTES_MAX    (16u * 1024 * 1024)
+#define TARGETS_BYTES_MAX 65536
 
 static bool waits(const struct job *job)
 {
@@ -24,14 +26,30 @@ static enum err_code check_state(const struct job *job, const struct job_change 
                    job->public_id.text, job_state_name(job->state));
 }
 
-static struct str text_of(struct cmd *cmd, const json_t *value)
+struct str jobs__targets_text(struct cmd *cmd, const struct job_place *places, size_t count,
+                              bool one)
 {
     CLEANUP(buf_release) struct buf out = {0};
     struct json_writer w;
 
-    buf_init(&out, SPEC_BYTES_MAX);
+    buf_init(&out, TARGETS_BYTES_MAX);
     json_writer_init(&w, &out);
-    json_put_value(&w, value);
+    if (one && count == 1) {
+        json_put_str(&w, places[0].target);
+        return arena_copy(cmd->arena, buf_str(&out));
+    }
+    json_begin_array(&w);
+    for (size_t i = 0; i < count; i++) {
+        json_begin_object(&w);
+        json_put_key(&w, "target");
+        json_put_str(&w, places[i].target);
+        if (places[i].wait_s) {
+            json_put_key(&w, "wait_s");
+            json_put_i64(&w, places[i].wait_s);
+        }
+        json_end_object(&w);
+    }
+    json_end_array(&w);
     return arena_copy(cmd->arena, buf_str(&out));
 }
 
@@ -53,22 +71,6 @@ static void places_of(struct cmd *cmd, const json_t *spec, struct job_spec *s)
     s->place_count = count;
 }
 
-static void set_places(json_t *spec, const struct job_change *c)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < c->place_count; i++) {
-        json_t *item = json_object();
-        (void)json_object_set_new(item, "target",
-                                  json_stringn(c->places[i].target.data, c->places[i].target.len));
-        if (c->places[i].wait_s)
-            (void)json_object_set_new(item, "wait_s", json_integer(c->places[i].wait_s));
-        (void)json_array_append_new(list, item);
-    }
-    (void)json_object_del(spec, "target");
-    (void)json_object_set_new(spec, "targets", list);
-}
-
 /* Names of volumes (objects with a name) or buckets (texts). */
 static const struct str *names_of(struct cmd *cmd, const json_t *list, size_t *ret_count)
 {
@@ -84,49 +86,45 @@ static const struct str *names_of(struct cmd *cmd, const json_t *list, size_t *r
 
 /* Another queue or other targets: checked as if it were submitted now. */
 static enum err_code move(struct cmd *cmd, struct job *job, const struct job_change *c,
-                          struct err *err)
+                          struct job_event *event, struct err *err)
 {
     CLEANUP(json_release) json_t *spec = NULL;
     struct job_spec s = {.need = job->need, .node_count = job->node_count};
-    struct str queue_name = c->queue.len ? c->queue : job->queue_name;
     struct job_queue queue;
     struct job_shape shape;
 
     if (!c->queue.len && !c->place_count)
         return OK;
-    TRY(json_parse(job->spec, SPEC_BYTES_MAX, &spec, err));
     if (c->queue.len)
-        TRY(jobs__queue_of(cmd, queue_name, &queue, err));
+        TRY(jobs__queue_of(cmd, c->queue, &queue, err));
     else
-        TRY(store_queue_get(cmd->store, queue_name, cmd->arena, &queue, err));
+        TRY(store_queue_get(cmd->store, job->queue_name, cmd->arena, &queue, err));
+    if (c->place_count) {
+        event->targets = jobs__targets_text(cmd, c->places, c->place_count, false);
+        event->spec = job_event_spec(event, job->spec, cmd->arena);
+    }
+    TRY(json_parse(event->spec.len ? event->spec : job->spec, SPEC_BYTES_MAX, &spec, err));
     s.volumes = names_of(cmd, json_object_get(spec, "volumes"), &s.volume_count);
     s.buckets = names_of(cmd, json_object_get(spec, "buckets"), &s.bucket_count);
-    if (c->place_count)
-        set_places(spec, c);
     places_of(cmd, spec, &s);
     TRY(job_shape_decode(job->shape, cmd->arena, &shape, err));
     TRY(jobs__steps_of(cmd, job->project, &queue, &s, &shape, err));
-    job->queue = queue.id;
-    job->queue_name = queue.name;
-    job->shape = job_shape_encode(&shape, cmd->arena);
-    if (c->place_count) { /* the new list begins anew */
-        job->spec = text_of(cmd, spec);
-        job->step_from = 0;
-        job->ladder_at = cmd->now;
-    }
-    return store_job_move(cmd->store, job, err);
+    event->queue = queue.id;
+    event->queue_name = queue.name;
+    event->shape = job_shape_encode(&shape, cmd->arena);
+    return OK;
 }
 
 /* What the event says of it, for people. */
-static struct str words(struct cmd *cmd, const struct job *job, const struct job_change *c)
+static struct str words(struct cmd *cmd, const struct job_change *c)
 {
     const char *text = "";
 
     if (c->has_priority)
         text = arena_printf(cmd->arena, "priority %lld", (long long)c->priority);
     if (c->queue.len)
-        text = arena_printf(cmd->arena, "%s%squeue %.*s", text, *text ? ", " : "",
-                            STR_ARG(job->queue_name));
+        text =
+            arena_printf(cmd->arena, "%s%squeue %.*s", text, *text ? ", " : "", STR_ARG(c->queue));
     for (size_t i = 0; i < c->place_count; i++)
         text = arena_printf(cmd->arena, "%s%s%.*s", text,
                             i       ? ", "
@@ -144,11 +142,13 @@ static enum err_code change_one(struct cmd *cmd, struct job *job, const struct j
                              .at = cmd->now};
 
     TRY(check_state(job, c, err));
-    TRY(move(cmd, job, c, err));
+    TRY(move(cmd, job, c, &changed, err));
     changed.priority = c->has_priority ? c->priority : job->priority;
-    changed.reason = words(cmd, job, c);
+    changed.reason = words(cmd, c);
     if (changed.reason.len)
         TRY(jobs__happen(cmd, job, NULL, &changed, err));
+    if (changed.queue.v)
+        TRY(store_job_move(cmd->store, job, err));
     if ((c->held == 1 && job->state == JOB_QUEUED) || (c->held == 0 && job->state == JOB_HELD))
         TRY(jobs__happen(cmd, job, NULL, &held, err));
     return OK;
@@ -184,7 +184,7 @@ enum err_code jobs_change(struct cmd *cmd, struct job *job, bool all, const stru
     TRY(audit_add(cmd, str_from(arena_printf(cmd->arena, "job %s", id.text)),
                   c->held == 1   ? STR("held")
                   : c->held == 0 ? STR("released")
-                                 : words(cmd, job, c),
+                                 : words(cmd, c),
                   err));
     return store_job_by_id(cmd->store, job->id, cmd->arena, job, err);
 }

@@ -12,6 +12,9 @@
 #define BACKOFF_MS_MIN 10000
 #define BACKOFF_MS_MAX 600000
 
+#define SPEC_BYTES_MAX   (16u * 1024 * 1024)
+#define DETAIL_BYTES_MAX (128 * 1024) /* a shape has 64 KiB at most */
+
 static const unsigned legal[JOB_EVENT_COUNT] = {
     [JOB_EVENT_SUBMITTED] = IN(JOB_HELD) | IN(JOB_QUEUED),
     [JOB_EVENT_RELEASED] = IN(JOB_HELD),
@@ -201,8 +204,27 @@ static void apply_rank(struct job *job, const struct job_event *e)
         job->stop_for = ENDING_GANG;
 }
 
+/* A new list of targets begins anew. */
+static void apply_place(struct job *job, const struct job_event *e)
+{
+    job->priority = e->priority;
+    if (e->queue.v) {
+        job->queue = e->queue;
+        job->queue_name = e->queue_name;
+    }
+    if (e->shape.len)
+        job->shape = e->shape;
+    if (!e->targets.len)
+        return;
+    ENSURE(e->spec.len);
+    job->spec = e->spec;
+    job->step_from = 0;
+    job->ladder_at = e->kind == JOB_EVENT_CHANGED ? e->at : TIME_NONE;
+}
+
 static void apply_submitted(struct job *job, const struct job_event *e)
 {
+    apply_place(job, e);
     job->queued = job->state == JOB_QUEUED ? e->at : TIME_NONE;
 }
 
@@ -225,7 +247,7 @@ enum err_code job_apply(struct job *job, const struct job_event *e, struct err *
         job->queued = job->queued == TIME_NONE ? e->at : job->queued;
         break;
     case JOB_EVENT_HELD: job->state = JOB_HELD; break;
-    case JOB_EVENT_CHANGED: job->priority = e->priority; break;
+    case JOB_EVENT_CHANGED: apply_place(job, e); break;
     case JOB_EVENT_OFFERED:
         job->state = JOB_OFFERED;
         job->not_before = TIME_NONE;
@@ -376,12 +398,30 @@ static bool is_an_end(const struct job_event *e)
            (e->kind == JOB_EVENT_RANK && attempt_state_ended(e->rank_state));
 }
 
+static void put_json(struct json_writer *w, const char *key, struct str json)
+{
+    if (json.len == 0)
+        return;
+    json_put_key(w, key);
+    json_put_raw(w, json);
+}
+
+static void put_place(struct json_writer *w, const struct job_event *e)
+{
+    put_if(w, "priority", e->priority, 0);
+    put_if(w, "queue_id", e->queue.v, 0);
+    put_text(w, "queue", e->queue_name);
+    put_json(w, "shape", e->shape);
+    if (!str_eq_c(e->targets, "[]")) /* a job that is submitted without any */
+        put_json(w, "targets", e->targets);
+}
+
 struct str job_event_encode(const struct job_event *e, struct arena *arena)
 {
     CLEANUP(buf_release) struct buf out = {0};
     struct json_writer w;
 
-    buf_init(&out, 8192);
+    buf_init(&out, DETAIL_BYTES_MAX);
     json_writer_init(&w, &out);
     json_begin_object(&w);
     if (is_an_end(e)) {
@@ -400,8 +440,8 @@ struct str job_event_encode(const struct job_event *e, struct arena *arena)
         put_if(&w, "rank", e->rank, -1);
         put_text(&w, "rank_state", str_from(attempt_state_name(e->rank_state)));
     }
-    if (e->kind == JOB_EVENT_CHANGED)
-        put_if(&w, "priority", e->priority, INT64_MIN);
+    if (e->kind == JOB_EVENT_CHANGED || e->kind == JOB_EVENT_SUBMITTED)
+        put_place(&w, e);
     put_text(&w, "ending", str_from(ending_name(e->ending)));
     put_text(&w, "reason", e->reason);
     json_end_object(&w);
@@ -416,6 +456,53 @@ static void take_flag(struct json_reader *r, const char *key, bool *ret_flag)
     *ret_flag = value != 0;
 }
 
+static struct str text_of(const json_t *value, struct arena *arena)
+{
+    CLEANUP(buf_release) struct buf out = {0};
+    struct json_writer w;
+
+    buf_init(&out, SPEC_BYTES_MAX);
+    json_writer_init(&w, &out);
+    json_put_value(&w, value);
+    return arena_copy(arena, buf_str(&out));
+}
+
+/* Queue, shape and targets leave the object; the rest is numbers and texts. */
+static void take_place(json_t *json, struct arena *arena, struct job_event *event)
+{
+    static const char *const keys[] = {"queue", "shape", "targets"};
+    struct str *const to[] = {&event->queue_name, &event->shape, &event->targets};
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const json_t *value = json_object_get(json, keys[i]);
+        *to[i] = !value ? (struct str){0}
+                 : i == 0
+                     ? arena_copy(arena, str_n(json_string_value(value), json_string_length(value)))
+                     : text_of(value, arena);
+        (void)json_object_del(json, keys[i]);
+    }
+    if (event->kind == JOB_EVENT_SUBMITTED && !event->targets.len)
+        event->targets = STR("[]");
+}
+
+struct str job_event_spec(const struct job_event *e, struct str spec, struct arena *arena)
+{
+    CLEANUP(json_release) json_t *json = NULL, *targets = NULL;
+    const char *key = e->targets.len && e->targets.data[0] == '"' ? "target" : "targets";
+    const char *other = key[6] ? "target" : "targets";
+
+    if (!e->targets.len || json_parse(spec, SPEC_BYTES_MAX, &json, NULL) != OK ||
+        json_parse(e->targets, DETAIL_BYTES_MAX, &targets, NULL) != OK)
+        return spec;
+    if (json_equal(json_object_get(json, key), targets) && !json_object_get(json, other))
+        return spec;
+    (void)json_object_del(json, other);
+    (void)json_object_del(json, key);
+    if (json_array_size(targets) || json_is_string(targets))
+        (void)json_object_set(json, key, targets);
+    return text_of(json, arena);
+}
+
 enum err_code job_event_decode(struct str detail, struct arena *arena, struct job_event *event,
                                struct err *err)
 {
@@ -424,8 +511,10 @@ enum err_code job_event_decode(struct str detail, struct arena *arena, struct jo
     int64_t exit_code = EXIT_NONE, exit_signal = EXIT_NONE;
     struct str reason = {0}, ending = STR(""), rank_state = {0};
 
-    TRY(json_parse(detail, 16384, &json, err));
+    TRY(json_parse(detail, DETAIL_BYTES_MAX, &json, err));
+    take_place(json, arena, event);
     json_reader_init(&r, json, "", err);
+    json_take_i64_opt(&r, "queue_id", 0, INT64_MAX, &event->queue.v);
     json_take_i64_opt(&r, "exit_code", 0, 255, &exit_code);
     json_take_i64_opt(&r, "signal", 0, 255, &exit_signal);
     take_flag(&r, "oom", &event->oom);

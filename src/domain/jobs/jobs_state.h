@@ -25,6 +25,8 @@ int64_t job_cost_micro(int64_t run_time_ms, int64_t price_hour_micro, int64_t pr
 /* What the run of this job should be: RUN_PENDING, RUN_RUNNING or an end. */
 enum run_state job_run_state(const struct job *job);
 
+/* The spec with the event's targets in it; `spec` itself where they are the same or not named. */
+struct str job_event_spec(const struct job_event *event, struct str spec, struct arena *arena);
 /* An event as JSON from which it can be replayed, and back. */
 struct str job_event_encode(const struct job_event *event, struct arena *arena);
 MUST_CHECK enum err_code job_event_decode(struct str detail, struct arena *arena,

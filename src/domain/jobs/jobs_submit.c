@@ -137,6 +137,12 @@ static enum err_code make_element(struct cmd *cmd, const struct project *project
     for (size_t i = 0; i < refs->before_count; i++)
         TRY(store_job_after_add(cmd->store, job->id, refs->before[i].job, refs->before[i].any_end,
                                 err));
+    event.priority = job->priority;
+    event.queue = job->queue;
+    event.queue_name = job->queue_name;
+    event.shape = job->shape;
+    event.targets = jobs__targets_text(cmd, spec->places, spec->place_count, spec->one_place);
+    event.spec = job->spec;
     return jobs__happen(cmd, job, NULL, &event, err);
 }
 

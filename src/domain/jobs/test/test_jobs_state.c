@@ -168,18 +168,46 @@ static void cost_is_rounded_and_saturates(void **state)
     assert_int_equal(job_cost_micro(INT64_MAX, INT64_MAX, INT64_MAX, 1024), INT64_MAX);
 }
 
+static void set_place(struct job_event *event, bool moved, struct arena *arena)
+{
+    event->priority = moved ? -7 : 3;
+    event->queue = (queue_id){moved ? 9 : 1};
+    event->queue_name = moved ? STR("night") : STR("default");
+    event->shape = moved ? STR("{\"steps\":[{\"target\":4,\"wait_ms\":0}]}") : STR("{}");
+    event->targets = moved ? STR("[{\"target\":\"rack\"}]") : STR("\"spot\"");
+    event->spec = job_event_spec(event, STR("{\"command\":[\"true\"]}"), arena);
+}
+
+static void a_spec_has_the_targets_of_its_event(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct job_event event = event_of(JOB_EVENT_CHANGED);
+    struct str one = STR("{\"target\":\"spot\",\"gpus\":1}"), many;
+
+    (void)state;
+    assert_true(str_eq(job_event_spec(&event, one, &arena), one)); /* it names none */
+    event.targets = STR("\"spot\"");
+    assert_true(str_eq(job_event_spec(&event, one, &arena), one)); /* the same */
+    event.targets = STR("[{\"target\":\"rack\",\"wait_s\":5}]");
+    many = job_event_spec(&event, one, &arena);
+    assert_true(str_eq_c(many, "{\"gpus\":1,\"targets\":[{\"target\":\"rack\",\"wait_s\":5}]}"));
+    event.targets = STR("[]");
+    assert_true(str_eq_c(job_event_spec(&event, many, &arena), "{\"gpus\":1}"));
+}
+
 static void replaying_encoded_events_rebuilds_the_job(void **state)
 {
     CLEANUP(arena_release) struct arena arena = {0};
     static const enum job_event_kind life[] = {
-        JOB_EVENT_SUBMITTED, JOB_EVENT_OFFERED, JOB_EVENT_WITHDRAWN, JOB_EVENT_OFFERED,
-        JOB_EVENT_ACCEPTED,  JOB_EVENT_RUNNING, JOB_EVENT_LOST,      JOB_EVENT_OFFERED,
-        JOB_EVENT_ACCEPTED,  JOB_EVENT_RUNNING, JOB_EVENT_CANCEL,    JOB_EVENT_ENDED,
-        JOB_EVENT_FINAL,
+        JOB_EVENT_SUBMITTED, JOB_EVENT_CHANGED,  JOB_EVENT_OFFERED, JOB_EVENT_WITHDRAWN,
+        JOB_EVENT_OFFERED,   JOB_EVENT_ACCEPTED, JOB_EVENT_RUNNING, JOB_EVENT_LOST,
+        JOB_EVENT_OFFERED,   JOB_EVENT_ACCEPTED, JOB_EVENT_RUNNING, JOB_EVENT_CANCEL,
+        JOB_EVENT_ENDED,     JOB_EVENT_FINAL,
     };
     struct job lived = job_in(JOB_QUEUED), replayed = job_in(JOB_QUEUED);
 
     (void)state;
+    lived.spec = replayed.spec = STR("{\"command\":[\"true\"]}");
     for (size_t i = 0; i < ARRAY_LEN(life); i++) {
         struct job_event event = event_of(life[i]), again = event_of(life[i]);
         event.at = again.at = 1000 + (time_ms)i;
@@ -192,12 +220,21 @@ static void replaying_encoded_events_rebuilds_the_job(void **state)
             event.cost_micro = 5;
             event.reason = STR("a \"reason\"\twith marks");
         }
+        if (life[i] == JOB_EVENT_SUBMITTED || life[i] == JOB_EVENT_CHANGED)
+            set_place(&event, life[i] == JOB_EVENT_CHANGED, &arena);
         assert_int_equal(job_apply(&lived, &event, NULL), OK);
         assert_int_equal(job_event_decode(job_event_encode(&event, &arena), &arena, &again, NULL),
                          OK);
+        again.spec = job_event_spec(&again, replayed.spec, &arena);
         assert_int_equal(job_apply(&replayed, &again, NULL), OK);
         assert_true(str_eq(lived.reason, replayed.reason));
-        replayed.reason = lived.reason; /* the same text elsewhere in memory */
+        assert_true(str_eq(lived.spec, replayed.spec));
+        assert_true(str_eq(lived.shape, replayed.shape));
+        assert_true(str_eq(lived.queue_name, replayed.queue_name));
+        replayed.reason = lived.reason; /* the same texts elsewhere in memory */
+        replayed.spec = lived.spec;
+        replayed.shape = lived.shape;
+        replayed.queue_name = lived.queue_name;
         assert_memory_equal(&lived, &replayed, sizeof lived);
     }
     assert_int_equal(lived.state, JOB_CANCELLED);
@@ -448,6 +485,7 @@ int main(void)
         cmocka_unit_test(a_cancelled_job_is_cancelled_however_its_work_ended),
         cmocka_unit_test(retry_refuses_when_attempts_are_used_up),
         cmocka_unit_test(cost_is_rounded_and_saturates),
+        cmocka_unit_test(a_spec_has_the_targets_of_its_event),
         cmocka_unit_test(replaying_encoded_events_rebuilds_the_job),
         cmocka_unit_test(an_evicted_job_waits_again_with_its_age_and_all_its_retries),
         cmocka_unit_test(work_that_ended_before_it_heard_of_its_eviction_has_ended),

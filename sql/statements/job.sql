@@ -72,7 +72,7 @@ INSERT INTO job (public_id, project_id, run_id, owner_id, name, service, state, 
 VALUES (:public_id, :project_id, :run_id, :owner_id, :name, :service, :state, 0, :queue_id, :priority,
     :spec, :node_count, :cpus, :gpus, :memory_bytes, :shape, :timeout_s, :grace_s, :retries,
     :retry_failed, 0, 0, 0, :array_id, :array_public_id, :array_index, :array_limit,
-    :array_count, 0, :created_ms, :queued_ms, 0, 0, 0, 0, 0, 0, 0, 0, '', 0, :create_hash)
+    :array_count, 0, :created_ms, :queued_ms, 0, 0, 0, 0, 0, 0, 0, 0, '', :event_count, :create_hash)
 RETURNING id;
 
 -- The first element of an array stands for it.

@@ -15,26 +15,21 @@ UPDATE share SET parent_id = :parent_id, weight = :weight, cpu_quota = :cpu_quot
     memory_lend = :memory_lend, jobs_max = :jobs_max, held = :held
 WHERE id = :id;
 
--- name: share_list
-SELECT s.id, s.parent_id, s.kind, coalesce(s.team_name, p.name, '') AS name, s.project_id, s.weight,
+-- columns: share_columns
+s.id, s.parent_id, s.kind, s.team_name, p.name, s.project_id, s.weight,
     s.cpu_quota, s.cpu_borrow, s.cpu_lend, s.gpu_quota, s.gpu_borrow, s.gpu_lend,
     s.memory_quota, s.memory_borrow, s.memory_lend, s.jobs_max, s.held, s.created_ms
+
+-- name: share_list
+SELECT {share_columns}
 FROM share s LEFT JOIN project p ON p.id = s.project_id
 ORDER BY s.id LIMIT :limit;
 
--- A project's node and those above it, upwards.
--- name: share_chain
-WITH RECURSIVE up (id, height) AS (
-    SELECT id, 0 FROM share WHERE project_id = :project_id
-    UNION ALL
-    SELECT s.parent_id, up.height + 1 FROM up JOIN share s ON s.id = up.id
-    WHERE s.parent_id IS NOT NULL AND up.height < 16
-)
-SELECT s.id, s.parent_id, s.kind, coalesce(s.team_name, p.name, '') AS name, s.project_id, s.weight,
-    s.cpu_quota, s.cpu_borrow, s.cpu_lend, s.gpu_quota, s.gpu_borrow, s.gpu_lend,
-    s.memory_quota, s.memory_borrow, s.memory_lend, s.jobs_max, s.held, s.created_ms
-FROM up JOIN share s ON s.id = up.id LEFT JOIN project p ON p.id = s.project_id
-ORDER BY up.height LIMIT :limit;
+-- name: share_get
+-- one row
+SELECT {share_columns}, CASE WHEN EXISTS (SELECT 1 FROM share_target t WHERE t.share_id = s.id)
+    THEN 1 ELSE 0 END AS limits_targets
+FROM share s LEFT JOIN project p ON p.id = s.project_id WHERE s.id = :id;
 
 -- name: share_target_of
 SELECT share_id, target_id FROM share_target WHERE share_id = :share_id

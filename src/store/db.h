@@ -15,7 +15,7 @@
 enum db_kind { DB_END, DB_NULL, DB_I64, DB_TEXT, DB_BYTES };
 
 struct db_arg {
-    const char *name;
+    const char *name; /* a literal */
     enum db_kind kind;
     int64_t number;
     struct str bytes;

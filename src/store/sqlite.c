@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 
@@ -15,16 +16,27 @@
 #define WAL_PAGES_MAX   2000 /* checkpoint beyond */
 #define FREE_PAGES_KEPT 256  /* for what comes next */
 
+/* Names are literals: the same caller gives the same pointers, and a name is looked up once. */
+struct place {
+    const char *name;
+    int index;
+};
+
 struct db_rows {
     sqlite3_stmt *stmt;
     struct sqlite *owner;
+    struct place *places; /* by the order of the arguments */
     bool busy;
 };
+
+/* Statements of every command, without a name of their own. */
+enum step { STEP_SAVEPOINT, STEP_KEEP, STEP_BEGIN, STEP_COMMIT, STEP_COUNT };
 
 struct sqlite {
     struct db db;
     sqlite3 *handle;
     struct db_rows statements[SQL_COUNT];
+    sqlite3_stmt *steps[STEP_COUNT];
 };
 
 static struct sqlite *of(struct db *db)
@@ -55,6 +67,25 @@ static enum err_code sqlite_script(struct db *db, const char *sql, struct err *e
     return OK;
 }
 
+static enum err_code run_step(struct sqlite *s, enum step step, struct err *err)
+{
+    static const char *const texts[STEP_COUNT] = {
+        [STEP_SAVEPOINT] = "SAVEPOINT command",
+        [STEP_KEEP] = "RELEASE command",
+        [STEP_BEGIN] = "BEGIN IMMEDIATE",
+        [STEP_COMMIT] = "COMMIT",
+    };
+    enum err_code code = OK;
+
+    if (!s->steps[step] && sqlite3_prepare_v3(s->handle, texts[step], -1, SQLITE_PREPARE_PERSISTENT,
+                                              &s->steps[step], NULL) != SQLITE_OK)
+        return failed(s, "database", err);
+    if (sqlite3_step(s->steps[step]) != SQLITE_DONE)
+        code = failed(s, "database", err);
+    (void)sqlite3_reset(s->steps[step]); /* its code repeats what step said */
+    return code;
+}
+
 static void sqlite_close(struct db *db)
 {
     struct sqlite *s;
@@ -62,8 +93,12 @@ static void sqlite_close(struct db *db)
     if (!db)
         return;
     s = of(db);
-    for (size_t i = 0; i < SQL_COUNT; i++)
+    for (size_t i = 0; i < SQL_COUNT; i++) {
         sqlite3_finalize(s->statements[i].stmt);
+        mem_free(s->statements[i].places);
+    }
+    for (size_t i = 0; i < STEP_COUNT; i++)
+        sqlite3_finalize(s->steps[i]);
     (void)sqlite3_close(s->handle); /* all statements are finalized: it cannot refuse */
     mem_free(s);
 }
@@ -86,13 +121,22 @@ static enum err_code set_up(struct sqlite *s, bool writable, struct err *err)
     return sqlite_script(&s->db, pragmas, err);
 }
 
+/* Nobody asks how much memory SQLite uses, and counting it takes a lock of the whole process at
+ * every allocation. */
+static void set_up_process(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 static enum err_code sqlite_open(const char *where, bool writable, struct db **ret_db,
                                  struct err *err)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct sqlite *s = MEM_NEW(struct sqlite);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (writable ? SQLITE_OPEN_CREATE : 0);
     enum err_code code;
 
+    (void)pthread_once(&once, set_up_process);
     s->db.driver = &db_sqlite;
     if (sqlite3_open_v2(where, &s->handle, flags, NULL) != SQLITE_OK)
         code = failed(s, where, err);
@@ -109,7 +153,7 @@ static enum err_code sqlite_open(const char *where, bool writable, struct db **r
 static enum err_code sqlite_begin(struct db *db, struct err *err)
 {
     db__trouble_clear(db);
-    return sqlite_script(db, "BEGIN IMMEDIATE", err);
+    return run_step(of(db), STEP_BEGIN, err);
 }
 
 static enum err_code sqlite_begin_read(struct db *db, struct err *err)
@@ -120,7 +164,7 @@ static enum err_code sqlite_begin_read(struct db *db, struct err *err)
 
 static enum err_code sqlite_commit(struct db *db, struct err *err)
 {
-    return sqlite_script(db, "COMMIT", err);
+    return run_step(of(db), STEP_COMMIT, err);
 }
 
 static void sqlite_rollback(struct db *db)
@@ -132,12 +176,12 @@ static void sqlite_rollback(struct db *db)
 static enum err_code sqlite_savepoint(struct db *db, struct err *err)
 {
     db__trouble_clear(db);
-    return sqlite_script(db, "SAVEPOINT command", err);
+    return run_step(of(db), STEP_SAVEPOINT, err);
 }
 
 static enum err_code sqlite_savepoint_keep(struct db *db, struct err *err)
 {
-    return sqlite_script(db, "RELEASE command", err);
+    return run_step(of(db), STEP_KEEP, err);
 }
 
 static void sqlite_savepoint_undo(struct db *db)
@@ -276,26 +320,35 @@ static int bind_one(sqlite3_stmt *stmt, int index, const struct db_arg *arg)
     return SQLITE_MISUSE;
 }
 
+static int find_place(const struct db_rows *rows, const char *arg, const char *statement)
+{
+    char name[64];
+    int index;
+
+    snprintf(name, sizeof name, ":%s", arg);
+    index = sqlite3_bind_parameter_index(rows->stmt, name);
+    if (index == 0)
+        fprintf(stderr, "statement %s has no parameter %s\n", statement, arg);
+    ENSURE(index > 0);
+    return index;
+}
+
 /* Every parameter must be given and every argument used: a mismatch is our own bug. */
 static void bind_all(struct db_rows *rows, const struct sql_statement *sql,
                      const struct db_arg *args)
 {
     size_t count = 0;
 
-    for (; args[count].kind != DB_END; count++) {
-        char name[64];
-        int index;
-        snprintf(name, sizeof name, ":%s", args[count].name);
-        index = sqlite3_bind_parameter_index(rows->stmt, name);
-        if (index == 0)
-            fprintf(stderr, "statement %s has no parameter %s\n", sql->name, args[count].name);
-        ENSURE(index > 0);
-        ENSURE(bind_one(rows->stmt, index, &args[count]) == SQLITE_OK);
+    for (; args[count].kind != DB_END && count < sql->param_count; count++) {
+        struct place *place = &rows->places[count];
+        if (place->name != args[count].name)
+            *place =
+                (struct place){args[count].name, find_place(rows, args[count].name, sql->name)};
+        ENSURE(bind_one(rows->stmt, place->index, &args[count]) == SQLITE_OK);
     }
-    if (count != sql->param_count)
-        fprintf(stderr, "statement %s wants %zu arguments, got %zu\n", sql->name, sql->param_count,
-                count);
-    ENSURE(count == sql->param_count);
+    if (count != sql->param_count || args[count].kind != DB_END)
+        fprintf(stderr, "statement %s wants %zu arguments\n", sql->name, sql->param_count);
+    ENSURE(count == sql->param_count && args[count].kind == DB_END);
 }
 
 static enum err_code sqlite_start(struct db *db, enum sql_id id, const struct db_arg *args,
@@ -310,6 +363,7 @@ static enum err_code sqlite_start(struct db *db, enum sql_id id, const struct db
         if (sqlite3_prepare_v3(s->handle, sql_statements[id].sqlite, -1, SQLITE_PREPARE_PERSISTENT,
                                &rows->stmt, NULL) != SQLITE_OK)
             return failed(s, sql_statements[id].name, err);
+        rows->places = mem_array(sql_statements[id].param_count, sizeof *rows->places);
     }
     bind_all(rows, &sql_statements[id], args);
     rows->busy = true;

@@ -10,6 +10,19 @@ static struct str hash_str(const uint8_t *hash)
     return str_n((const char *)hash, HASH_BYTES);
 }
 
+static enum err_code add_event(struct store *store, const struct job *j,
+                               const struct job_event *event, struct str detail, struct err *err)
+{
+    return db__run(store->db, SQL_JOB_EVENT_INSERT,
+                   ARGS(ARG_I64("job_id", j->id.v), ARG_I64("seq", j->event_count),
+                        ARG_I64("at_ms", event->at),
+                        ARG_TEXT("kind", str_from(job_event_kind_name(event->kind))),
+                        ARG_TEXT("state", str_from(job_state_name(j->state))),
+                        ARG_ID_OPT("attempt_public_id", &event->attempt),
+                        ARG_TEXT("actor", event->actor), ARG_TEXT("detail", detail)),
+                   NULL, err);
+}
+
 static enum err_code insert(struct store *store, struct job *j, struct err *err)
 {
     return db__insert(
@@ -27,13 +40,16 @@ static enum err_code insert(struct store *store, struct job *j, struct err *err)
              ARG_ID_OPT("array_public_id", &j->array_public_id),
              ARG_I64("array_index", j->array_index), ARG_I64("array_limit", j->array_limit),
              ARG_I64("array_count", j->array_count), ARG_I64("created_ms", j->created),
-             ARG_TIME("queued_ms", j->queued), ARG_BYTES("create_hash", hash_str(j->create_hash))),
+             ARG_TIME("queued_ms", j->queued), ARG_I64("event_count", j->event_count),
+             ARG_BYTES("create_hash", hash_str(j->create_hash))),
         &j->id.v, err);
 }
 
-enum err_code store_job_insert(struct store *store, struct job *j, struct err *err)
+enum err_code store_job_insert(struct store *store, struct job *j, const struct job_event *event,
+                               struct str detail, struct err *err)
 {
     TRY(insert(store, j, err));
+    TRY(add_event(store, j, event, detail, err));
     if (!j->array_count || j->array.v)
         return OK;
     j->array = j->id;
@@ -202,14 +218,7 @@ enum err_code store_job_put(struct store *store, const struct job *j, const stru
                      ARG_I64("ending", j->ending), ARG_BOOL("final", j->final),
                      ARG_TEXT("reason", j->reason), ARG_I64("event_count", j->event_count)),
                 NULL, err));
-    return db__run(store->db, SQL_JOB_EVENT_INSERT,
-                   ARGS(ARG_I64("job_id", j->id.v), ARG_I64("seq", j->event_count),
-                        ARG_I64("at_ms", event->at),
-                        ARG_TEXT("kind", str_from(job_event_kind_name(event->kind))),
-                        ARG_TEXT("state", str_from(job_state_name(j->state))),
-                        ARG_ID_OPT("attempt_public_id", &event->attempt),
-                        ARG_TEXT("actor", event->actor), ARG_TEXT("detail", detail)),
-                   NULL, err);
+    return add_event(store, j, event, detail, err);
 }
 
 enum err_code store_job_move(struct store *store, const struct job *j, struct err *err)

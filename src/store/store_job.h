@@ -4,8 +4,11 @@
 #include "model/job.h"
 #include "store/store.h"
 
-/* The first element of an array comes with `array` 0: it gets its own id there. */
-MUST_CHECK enum err_code store_job_insert(struct store *store, struct job *job, struct err *err);
+/* With its first event. The first element of an array comes with `array` 0: it gets its own id
+ * there. */
+MUST_CHECK enum err_code store_job_insert(struct store *store, struct job *job,
+                                          const struct job_event *event, struct str detail,
+                                          struct err *err);
 MUST_CHECK enum err_code store_job_get(struct store *store, const struct id *id,
                                        struct arena *arena, struct job *ret_job, struct err *err);
 MUST_CHECK enum err_code store_job_by_id(struct store *store, job_id id, struct arena *arena,

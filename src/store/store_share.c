@@ -84,20 +84,21 @@ static void amounts_read(const struct db_result *r, int column, struct share_amo
     }
 }
 
+/* A team has a name of its own, a project's share that of the project. */
 static void share_read(const struct db_result *r, struct arena *arena, struct share *ret)
 {
     *ret = (struct share){
         .id = {db__i64(r, 0)},
         .parent = {db__null(r, 1) ? 0 : db__i64(r, 1)},
         .kind = share_kind_from_name(db__view(r, 2)),
-        .name = db__text(r, 3, arena),
-        .project = {db__null(r, 4) ? 0 : db__i64(r, 4)},
-        .weight = db__i64(r, 5),
-        .jobs_max = set_or(r, 15),
-        .held = db__i64(r, 16) != 0,
-        .created = db__i64(r, 17),
+        .name = db__text(r, db__null(r, 3) ? 4 : 3, arena),
+        .project = {db__null(r, 5) ? 0 : db__i64(r, 5)},
+        .weight = db__i64(r, 6),
+        .jobs_max = set_or(r, 16),
+        .held = db__i64(r, 17) != 0,
+        .created = db__i64(r, 18),
     };
-    amounts_read(r, 6, &ret->quota, &ret->borrow, &ret->lend);
+    amounts_read(r, 7, &ret->quota, &ret->borrow, &ret->lend);
 }
 
 /* Where the share `id` lies in a list by rising id; `count` when it is not there. */
@@ -274,23 +275,37 @@ static enum err_code read_targets_of(struct store *store, struct arena *arena, s
     return OK;
 }
 
+/* Without its targets; *ret_limits: it has some. */
+static enum err_code read_one(struct store *store, int64_t id, struct arena *arena,
+                              struct share *ret_share, bool *ret_limits, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_SHARE_GET, ARGS(ARG_I64("id", id)), &r, err));
+    TRY(db__next(&r, &row, err));
+    ENSURE(row); /* parents are rows */
+    share_read(&r, arena, ret_share);
+    *ret_limits = db__i64(&r, 19) != 0;
+    return OK;
+}
+
 enum err_code store_share_chain(struct store *store, project_id project, struct arena *arena,
                                 struct share **ret_shares, size_t *ret_count, struct err *err)
 {
     struct share *shares = arena_array(arena, SHARE_DEPTH_MAX + 2, sizeof *shares);
+    int64_t id = 0;
     size_t count = 0;
 
-    {
-        CLEANUP(db__result_release) struct db_result r = {0};
-        bool row = false;
-        TRY(db__query(store->db, SQL_SHARE_CHAIN,
-                      ARGS(ARG_I64("project_id", project.v), ARG_I64("limit", SHARE_DEPTH_MAX + 2)),
-                      &r, err));
-        for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err)))
-            share_read(&r, arena, &shares[count++]);
+    TRY(db__number(store->db, SQL_SHARE_OF_PROJECT, ARGS(ARG_I64("project_id", project.v)), &id,
+                   err));
+    for (; id && count < SHARE_DEPTH_MAX + 2; count++) {
+        bool limits = false;
+        TRY(read_one(store, id, arena, &shares[count], &limits, err));
+        if (limits)
+            TRY(read_targets_of(store, arena, &shares[count], err));
+        id = shares[count].parent.v;
     }
-    for (size_t i = 0; i < count; i++)
-        TRY(read_targets_of(store, arena, &shares[i], err));
     *ret_shares = shares;
     *ret_count = count;
     return OK;

@@ -81,11 +81,23 @@ enum err_code jobs__ranks_get(struct cmd *cmd, attempt_id attempt, struct jobs_r
 }
 
 /* Most steps of a job change nothing of its run, which need not be read then. */
-static bool run_may_differ(const struct job *before, const struct job *job,
-                           const struct job_event *event)
+static bool run_may_differ(const struct job *before, const struct job *job)
 {
-    return event->kind == JOB_EVENT_SUBMITTED || job_run_state(before) != job_run_state(job) ||
-           before->cost_micro != job->cost_micro;
+    return job_run_state(before) != job_run_state(job) || before->cost_micro != job->cost_micro;
+}
+
+enum err_code jobs__begin(struct cmd *cmd, struct job *job, struct job_event *submitted,
+                          struct err *err)
+{
+    submitted->kind = JOB_EVENT_SUBMITTED;
+    submitted->at = cmd->now;
+    submitted->actor = cmd_actor(cmd);
+    TRY(job_apply(job, submitted, err));
+    submitted->seq = job->event_count;
+    TRY(store_job_insert(cmd->store, job, submitted, job_event_encode(submitted, cmd->arena), err));
+    TRY(store_job_by_id(cmd->store, job->id, cmd->arena, job, err));
+    cmd_notice(cmd, NOTICE_JOB, job->project, job->project_name, &job->public_id);
+    return OK;
 }
 
 enum err_code jobs__happen(struct cmd *cmd, struct job *job, struct jobs_ranks *ranks,
@@ -115,7 +127,7 @@ enum err_code jobs__happen(struct cmd *cmd, struct job *job, struct jobs_ranks *
     cmd_notice(cmd, NOTICE_JOB, job->project, job->project_name, &job->public_id);
     job_plan(job, attempt, &actions);
     for (size_t i = 0; i < actions.count; i++)
-        if (actions.items[i].kind != JOB_ACTION_RUN_STATE || run_may_differ(&before, job, event))
+        if (actions.items[i].kind != JOB_ACTION_RUN_STATE || run_may_differ(&before, job))
             TRY(act(cmd, job, ranks, &actions.items[i], err));
     return OK;
 }

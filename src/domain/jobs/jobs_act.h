@@ -17,6 +17,11 @@ MUST_CHECK enum err_code jobs__ranks_get(struct cmd *cmd, attempt_id attempt,
 struct str jobs__targets_text(struct cmd *cmd, const struct job_place *places, size_t count,
                               bool one);
 
+/* Writes a new job with its first event, and fills in what its row says: id, names. Its run is
+ * there, and pending. */
+MUST_CHECK enum err_code jobs__begin(struct cmd *cmd, struct job *job, struct job_event *submitted,
+                                     struct err *err);
+
 /* Applies the event to the job (and to `ranks`, which may be NULL: the placements are taken as they
  * are), writes rows and event, and carries out what the plan wants. */
 MUST_CHECK enum err_code jobs__happen(struct cmd *cmd, struct job *job, struct jobs_ranks *ranks,

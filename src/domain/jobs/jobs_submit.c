@@ -125,25 +125,25 @@ static enum err_code make_element(struct cmd *cmd, const struct project *project
                                   const struct job_spec *spec, const struct job_references *refs,
                                   struct job *job, int64_t place, struct err *err)
 {
-    struct job_event event = {.kind = JOB_EVENT_SUBMITTED, .at = cmd->now};
     struct element e = element_at(cmd, spec, place);
+    struct job_event submitted = {
+        .priority = job->priority,
+        .queue = refs->queue.id,
+        .queue_name = refs->queue.name,
+        .shape = job->shape,
+        .targets = jobs__targets_text(cmd, spec->places, spec->place_count, spec->one_place),
+        .spec = job->spec,
+    };
 
     job->public_id = e.id;
     job->name = e.name;
     job->array_index = e.index;
     TRY(make_run(cmd, project, spec, &e, &job->run, err));
-    TRY(store_job_insert(cmd->store, job, err));
-    TRY(store_job_by_id(cmd->store, job->id, cmd->arena, job, err));
+    TRY(jobs__begin(cmd, job, &submitted, err));
     for (size_t i = 0; i < refs->before_count; i++)
         TRY(store_job_after_add(cmd->store, job->id, refs->before[i].job, refs->before[i].any_end,
                                 err));
-    event.priority = job->priority;
-    event.queue = job->queue;
-    event.queue_name = job->queue_name;
-    event.shape = job->shape;
-    event.targets = jobs__targets_text(cmd, spec->places, spec->place_count, spec->one_place);
-    event.spec = job->spec;
-    return jobs__happen(cmd, job, NULL, &event, err);
+    return OK;
 }
 
 /* It was made before: by the same request, or its id is taken. */

@@ -61,9 +61,11 @@ enum err_code runs_create(struct cmd *cmd, project_id project, struct str projec
     TRY(store_run_by_id(cmd->store, run.id, cmd->arena, ret_run, err));
     ret_run->read_mark = 0; /* nothing is indexed yet */
     TRY(attributes_of_run(cmd, ret_run, err));
+    ret_run->config = STR("{}");
+    ret_run->summary = STR("{}");
     *ret_created = true;
-    TRY(audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", spec->id.text)), run.name, err));
-    return runs_load_docs(cmd, ret_run, err);
+    return audit_add(cmd, str_from(arena_printf(cmd->arena, "run %s", spec->id.text)), run.name,
+                     err);
 }
 
 enum err_code runs_require(struct cmd *cmd, const struct id *id, enum role need, bool fenced_ok,

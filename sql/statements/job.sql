@@ -129,6 +129,12 @@ ORDER BY j.id LIMIT :limit;
 SELECT j.state, count(j.id) FROM job j WHERE j.array_public_id = :array
 GROUP BY j.state ORDER BY j.state LIMIT :limit;
 
+-- Elements whose service is healthy now.
+-- name: job_array_healthy
+-- one row
+SELECT count(a.id) FROM job j JOIN attempt a ON a.id = j.attempt_id
+WHERE j.array_public_id = :array AND j.ended = 0 AND a.ended_ms IS NULL AND a.health = :healthy;
+
 -- name: job_array_first
 -- one row
 SELECT {job_columns}
@@ -214,7 +220,7 @@ RETURNING id;
 a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.target_id, t.name, a.step,
     a.offered_ms, a.started_ms, a.ended_ms, a.charged_ms, a.run_time_ms, a.gpu_ms, a.cost_micro,
     a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom, a.final,
-    a.ending, a.reason
+    a.ending, a.reason, a.health, a.health_since_ms, a.health_problem
 
 -- name: attempt_by_public_id
 -- one row
@@ -231,7 +237,7 @@ WHERE a.id = :id;
 -- name: attempt_list_by_job
 SELECT {attempt_columns}
 FROM attempt a JOIN job j ON j.id = a.job_id JOIN target t ON t.id = a.target_id
-WHERE a.job_id = :job_id ORDER BY a.number LIMIT :limit;
+WHERE a.job_id = :job_id ORDER BY a.number DESC LIMIT :limit;
 
 -- name: attempt_list_overdue
 SELECT {attempt_columns}
@@ -266,7 +272,8 @@ UPDATE attempt SET charged_ms = :charged_ms WHERE id = :id;
 UPDATE attempt SET state = :state, started_ms = :started_ms, ended_ms = :ended_ms,
     charged_ms = :charged_ms, run_time_ms = :run_time_ms, gpu_ms = :gpu_ms,
     cost_micro = :cost_micro, exit_code = :exit_code, exit_signal = :exit_signal, oom = :oom,
-    final = :final, ending = :ending, reason = :reason
+    final = :final, ending = :ending, reason = :reason, health = :health,
+    health_since_ms = :health_since_ms, health_problem = :health_problem
 WHERE id = :id;
 
 -- name: placement_insert

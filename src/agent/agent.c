@@ -124,6 +124,7 @@ static void encode_poll(const struct agent_loop *agent, struct arena *arena, str
         .slots = agent->options->slots > 0 ? agent->options->slots : agent->cpus,
         .cpus = agent->cpus,
         .memory_bytes = agent->memory_bytes,
+        .features = FEATURE_BIT(FEATURE_HEALTH),
         .wait_ms = MIN(agent->heartbeat_ms, POLL_WAIT_MS),
         .attempts = held,
     };

@@ -76,6 +76,8 @@ const char *const *job_env_build(struct arena *arena, const struct wire_offer *o
     env_set(&list, "EUVYRA_JOB", offer->job.text);
     env_set(&list, "EUVYRA_ATTEMPT", offer->attempt.id.text);
     env_set(&list, "EUVYRA_CONFIG_FILE", facts->config_file);
+    if (facts->port)
+        env_set(&list, "EUVYRA_PORT", arena_printf(arena, "%lld", (long long)facts->port));
     if (offer->config.len <= JOB_ENV_CONFIG_BYTES_MAX)
         env_set(&list, "EUVYRA_CONFIG", arena_text(arena, offer->config));
     return list.items;

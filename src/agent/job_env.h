@@ -11,6 +11,7 @@ struct job_env_facts {
     const char *key_file, *runs_dir;
     const char *config_file;           /* NULL: the offer has no configuration on disk */
     const char *user_name, *user_home; /* NULL: as in agent_env */
+    int64_t port;                      /* of its health check; 0: none */
 };
 
 /* Linux allows 128 KiB a variable, and all of them lie on the stack of every process: a

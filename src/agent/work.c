@@ -4,6 +4,7 @@
 #include "agent/work.h"
 
 #include "agent/calls.h"
+#include "agent/work_health.h"
 #include "agent/work_prepare.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -45,6 +46,7 @@ struct work {
     bool never_started; /* `failure` says why */
     char failure[EXECUTOR_REASON_BYTES];
     time_ms failed_at;
+    struct work_health health;
     int64_t console_offset;
     int64_t retry_at_ms, backoff_ms, ended_ms;
 };
@@ -199,7 +201,7 @@ static void obey(struct work *work, const struct executor_look *look)
     if (atomic_load(&work->fenced) && !work->kill_sent) {
         code = executor->kill(executor->ctx, id, &err);
         work->kill_sent = code == OK;
-    } else if (atomic_load(&work->stop_asked) && !work->stop_sent) {
+    } else if ((atomic_load(&work->stop_asked) || work->health.given_up) && !work->stop_sent) {
         code = executor->stop(executor->ctx, id, &err);
         work->stop_sent = code == OK;
     }
@@ -232,7 +234,7 @@ static bool send_console(struct work *work, int64_t console_bytes)
     return sent;
 }
 
-static struct wire_status ended_status(const struct executor_look *look)
+static struct wire_status ended_status(const struct work *work, const struct executor_look *look)
 {
     struct wire_status status = status_of(WIRE_ENDED, look->ended_at);
 
@@ -245,6 +247,10 @@ static struct wire_status ended_status(const struct executor_look *look)
     status.reason = str_from(look->reason);
     status.run_time_ms = look->run_time_ms;
     status.console_bytes = look->console_bytes;
+    if (work->health.given_up && look->was_stopped) {
+        status.unhealthy = true;
+        status.reason = str_from(work->health.reason);
+    }
     return status;
 }
 
@@ -273,7 +279,7 @@ static bool upload_record(struct work *work)
 /* After the end: say so, send the rest, close. True when everything is acknowledged. */
 static bool close_step(struct work *work, const struct executor_look *look)
 {
-    struct wire_status status = ended_status(look);
+    struct wire_status status = ended_status(work, look);
 
     if (work->ended_ms == 0)
         work->ended_ms = clock_mono_ms();
@@ -308,6 +314,13 @@ static bool live_step(struct work *work, const struct executor_look *look)
         work->told_running = tell(work, &status, "running");
         return true;
     }
+    if (work->told_running && work->health.due) {
+        status = status_of(WIRE_RUNNING, look->started_at);
+        status.health = work->health.news.state;
+        status.health_problem = str_from(work->health.news.problem);
+        work->health.due = !tell(work, &status, "health");
+        return true;
+    }
     return send_console(work, look->console_bytes);
 }
 
@@ -336,6 +349,7 @@ static void watch(struct work *work)
 
     while (keep_calling(work)) {
         look_at(work, &look);
+        work_health_tend(&work->health, &look, work->stop_sent || work->kill_sent);
         obey(work, &look);
         busy = false;
         if (clock_mono_ms() >= work->retry_at_ms) {
@@ -370,9 +384,15 @@ static void work_run(void *ctx)
     }
     if (ours)
         watch(work);
+    work_health_release(&work->health);
     if (!agent_stops(work))
         drop(work);
     atomic_store(&work->finished, true);
+}
+
+static void wake_from_health(void *ctx)
+{
+    work_wake(ctx);
 }
 
 static enum err_code start_thread(const struct work_env *env, struct work *work, struct err *err)
@@ -388,6 +408,12 @@ static enum err_code start_thread(const struct work_env *env, struct work *work,
     work->calls.keep_going = keep_calling;
     work->calls.ctx = work;
     work->wake = queue_new(16);
+    work->health = (struct work_health){.folder = work->folder,
+                                        .executor = env->executor,
+                                        .attempt = &work->offer.attempt.id,
+                                        .wake = wake_from_health,
+                                        .ctx = work};
+    TRY(work_health_init(&work->health, &work->arena, &work->offer, err));
     return thread_start(&work->thread, "attempt", work_run, work, err);
 }
 

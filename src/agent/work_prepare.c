@@ -2,6 +2,7 @@
 #include "agent/work_prepare.h"
 
 #include "agent/job_env.h"
+#include "agent/work_health.h"
 #include "crypto/digest.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -205,6 +206,7 @@ static enum err_code start_process(const struct work_env *env, const struct wire
     path_join(runs, folder, "runs");
     path_join(work_dir, folder, "work");
     path_join(config, folder, "config.json");
+    TRY(work_health_port(env, offer, &facts.port, err));
     TRY(write_for_job(options, key, offer->key, err));
     if (offer->config.len > 0)
         TRY(write_for_job(options, config, offer->config, err));

@@ -130,6 +130,7 @@ static enum err_code offer_of(struct http_call *call, const struct job_offer *fr
         .rank = from->placement.rank,
         .rank_count = from->placement.rank_count,
         .node_count = job->node_count,
+        .replica = job->kind == JOB_SERVICE ? job->array_index : 0,
         .cpus = job->need.cpus,
         .memory_bytes = job->need.memory_bytes,
         .gpus = job->need.gpus,

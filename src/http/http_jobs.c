@@ -35,6 +35,7 @@ static enum err_code render_array(struct http_call *call, const struct job *firs
     struct http_job_parts parts = {.array_states = states};
 
     TRY(jobs_array_states(&call->cmd, &first->array_public_id, states, err));
+    TRY(jobs_array_healthy(&call->cmd, first, &parts.array_healthy, err));
     return render_one(call, first, &parts, err);
 }
 

@@ -50,6 +50,7 @@ struct http_job_parts {
     const struct http_attempt_parts *attempts;
     size_t attempt_count;
     const int64_t *array_states; /* by state, when it stands for its array; NULL: it does not */
+    int64_t array_healthy;       /* where array_states is not NULL; -1: it is not asked */
     struct str warnings[JOB_WARNINGS_MAX]; /* at its submission */
     size_t warning_count;
 };

@@ -15,6 +15,21 @@ static void render_placement(struct json_writer *w, const struct placement *p)
     json_end_object(w);
 }
 
+/* null where the service is not asked. */
+static void render_health(struct json_writer *w, const struct attempt *a)
+{
+    json_put_key(w, "health");
+    if (!a || !a->health) {
+        json_put_null(w);
+        return;
+    }
+    json_begin_object(w);
+    http_render_text(w, "state", str_from(health_state_name(a->health)));
+    http_render_time(w, "since", a->health_since);
+    http_render_text(w, "problem", a->health_problem);
+    json_end_object(w);
+}
+
 static void render_attempt(struct json_writer *w, const struct http_attempt_parts *parts)
 {
     const struct attempt *a = parts->attempt;
@@ -39,12 +54,16 @@ static void render_attempt(struct json_writer *w, const struct http_attempt_part
     http_render_bool(w, "oom", a->oom);
     http_render_text(w, "ending", str_from(ending_name(a->ending)));
     http_render_text(w, "reason", a->reason);
+    render_health(w, a);
     http_render_number(w, "cost_micro", a->cost_micro);
     json_end_object(w);
 }
 
-static void render_array(struct json_writer *w, const struct job *j, const int64_t *states)
+static void render_array(struct json_writer *w, const struct job *j,
+                         const struct http_job_parts *parts)
 {
+    const int64_t *states = parts->array_states;
+
     json_put_key(w, "array");
     if (!j->array_count) {
         json_put_null(w);
@@ -63,8 +82,19 @@ static void render_array(struct json_writer *w, const struct job *j, const int64
             if (states[i])
                 http_render_number(w, job_state_name((enum job_state)i), states[i]);
         json_end_object(w);
+        if (parts->array_healthy >= 0)
+            http_render_number(w, "healthy", parts->array_healthy);
     }
     json_end_object(w);
+}
+
+/* The attempt that runs. */
+static const struct attempt *going(const struct http_job_parts *parts)
+{
+    const struct attempt *last =
+        parts->attempt_count ? parts->attempts[parts->attempt_count - 1].attempt : NULL;
+
+    return last && !attempt_state_ended(last->state) ? last : NULL;
 }
 
 void http_render_job(struct http_call *call, const struct job *j,
@@ -83,6 +113,7 @@ void http_render_job(struct http_call *call, const struct job *j,
         http_render_wait(call, &parts->wait);
     else
         json_put_null(w);
+    render_health(w, going(parts));
     http_render_text(w, "queue", j->queue_name);
     http_render_number(w, "priority", j->priority);
     http_render_text(w, "owner", j->owner_login);
@@ -98,7 +129,7 @@ void http_render_job(struct http_call *call, const struct job *j,
     http_render_text(w, "ending", str_from(ending_name(j->ending)));
     http_render_text(w, "reason", j->reason);
     http_render_bool(w, "console_final", j->final);
-    render_array(w, j, parts->array_states);
+    render_array(w, j, parts);
     if (parts->warning_count)
         http_render_names(w, "warnings", parts->warnings, parts->warning_count);
     json_put_key(w, "spec");

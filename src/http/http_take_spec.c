@@ -11,7 +11,6 @@
 #define COUNT_MAX          9007199254740991
 #define GIT_TEXT_BYTES_MAX 4096
 #define IMAGE_BYTES_MAX    512
-#define PATH_BYTES_MAX     1024
 #define WAIT_S_MAX         31536000
 #define BEFORE_MAX         1000
 #define BUCKETS_MAX        64
@@ -374,24 +373,21 @@ static void take_container(struct http_call *call, struct json_reader *r, const 
 
 static void take_health(struct json_reader *outer, struct job_spec *s)
 {
+    struct health_spec spec;
     json_t *health = NULL;
-    int64_t port = 0, every = 0, failures = 0;
-    struct str path = {0};
     struct json_reader r;
 
     json_take_object_opt(outer, "health", &health);
-    if (!health)
+    if (!health || outer->code != OK)
         return;
     json_reader_init_strict(&r, health, "spec.health.", outer->err);
-    json_take_i64(&r, "port", 1, 65535, &port);
-    json_take_text_opt(&r, "path", PATH_BYTES_MAX, &path);
-    json_take_i64_opt(&r, "every_s", 1, 3600, &every);
-    json_take_i64_opt(&r, "failures", 1, 100, &failures);
-    if (path.data && path.len && path.data[0] != '/')
-        json_reader_fail(&r, "path", "begins with '/'");
-    if (outer->code == OK)
-        outer->code = json_reader_end(&r);
+    health_spec_take(&r, &spec);
+    outer->code = json_reader_end(&r);
     s->needs |= FEATURE_BIT(FEATURE_HEALTH);
+    if (outer->code == OK && spec.port + MAX(s->replicas, 1) - 1 > 65535)
+        outer->code = err_set_field(outer->err, ERR_INVALID, "spec.health.port",
+                                    "\"spec.health.port\" leaves no ports for %lld replicas",
+                                    (long long)s->replicas);
 }
 
 static void take_service(struct json_reader *r, struct job_spec *s)
@@ -401,12 +397,12 @@ static void take_service(struct json_reader *r, struct job_spec *s)
 
     s->kind = take_choice(r, "kind", kinds, "is batch or service") ? JOB_SERVICE : JOB_BATCH;
     json_take_i64_opt(r, "replicas", 1, JOB_ARRAY_MAX, &replicas);
+    s->replicas = replicas;
     take_health(r, s);
     if (s->kind == JOB_BATCH && replicas)
         json_reader_fail(r, "replicas", "is for a job of kind service");
     if (s->kind == JOB_BATCH && s->needs & FEATURE_BIT(FEATURE_HEALTH))
         json_reader_fail(r, "health", "is for a job of kind service");
-    s->replicas = replicas;
 }
 
 static enum err_code take_spec(struct http_call *call, json_t *object, struct job_spec *s,

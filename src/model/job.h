@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/ending.h"
+#include "model/health.h"
 #include "model/run.h"
 #include "model/target.h"
 
@@ -65,6 +66,7 @@ enum attempt_state attempt_state_from_name(struct str name);
     X(JOB_EVENT_CANCEL, "cancel_asked")                                                            \
     X(JOB_EVENT_EVICT, "evict_asked")                                                              \
     X(JOB_EVENT_RANK, "rank")                                                                      \
+    X(JOB_EVENT_HEALTH, "health")                                                                  \
     X(JOB_EVENT_ENDED, "ended")                                                                    \
     X(JOB_EVENT_LOST, "lost")                                                                      \
     X(JOB_EVENT_FINAL, "record_complete")
@@ -184,6 +186,9 @@ struct attempt {
     bool oom, final;
     enum ending ending;
     struct str reason;
+    enum health_state health;  /* of a service that is asked, as it was said last */
+    time_ms health_since;      /* TIME_NONE */
+    struct str health_problem; /* of the last question; len 0: none */
 };
 
 /* The ranks of an attempt that one agent runs. What an agent says, it says of its placement, which
@@ -218,13 +223,15 @@ struct job_event {
     /* of JOB_EVENT_ENDED, LOST and of a rank's end */
     int exit_code, exit_signal;
     bool oom, failed_to_start, timed_out;
-    bool stopped; /* it ended because it was told to */
+    bool stopped;   /* it ended because it was told to */
+    bool unhealthy; /* the agent ended it because it did not answer well */
     int64_t run_time_ms, gpu_ms, cost_micro;
     int64_t node_ms;    /* run time summed over nodes, from which the others follow */
     enum ending ending; /* of LOST, WITHDRAWN, CANCEL, EVICT; of ENDED it follows from the rest */
     int64_t rank;       /* of JOB_EVENT_RANK */
     enum attempt_state rank_state;
-    int64_t next_step; /* of LOST: go on with this step of the target list; 0: stay */
+    enum health_state health; /* of JOB_EVENT_HEALTH; the problem is the reason */
+    int64_t next_step;        /* of LOST: go on with this step of the target list; 0: stay */
     /* Of JOB_EVENT_SUBMITTED and CHANGED: priority, and where it waits; without a queue (id 0), a
      * shape or targets (len 0) they stay as they are. */
     int64_t priority;

@@ -1,5 +1,6 @@
 /* The name tables of the model's enums, made from the same lists as the enums. */
 #include "model/ending.h"
+#include "model/health.h"
 #include "model/job.h"
 #include "model/metric.h"
 #include "model/share.h"
@@ -124,6 +125,23 @@ const char *metric_goal_name(enum metric_goal goal)
 enum metric_goal metric_goal_from_name(struct str name)
 {
     return (enum metric_goal)index_of(metric_goals, GOAL_END, name);
+}
+
+static const char *const health_states[] = {
+#define X(state, name) name,
+    HEALTH_STATES(X)
+#undef X
+};
+
+const char *health_state_name(enum health_state state)
+{
+    ENSURE(state < HEALTH_STATE_COUNT);
+    return health_states[state];
+}
+
+enum health_state health_state_from_name(struct str name)
+{
+    return (enum health_state)index_of(health_states, HEALTH_STATE_COUNT, name);
 }
 
 static const char *const job_states[] = {

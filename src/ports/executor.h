@@ -46,6 +46,8 @@ struct executor_look {
 
 struct executor_port {
     void *ctx;
+    bool shares_ports; /* what runs here listens on the ports of this machine, one beside the other
+                        */
     /* The attempt's folder, made when missing; with what must be in it before start: `work`,
      * `runs`. */
     enum err_code (*prepare)(void *ctx, const struct id *attempt, char *ret_folder, size_t size,
@@ -54,6 +56,10 @@ struct executor_port {
     enum err_code (*start)(void *ctx, const struct executor_spec *spec, struct err *err);
     enum err_code (*look)(void *ctx, const struct id *attempt, struct executor_look *ret_look,
                           struct err *err);
+    /* Where what listens inside a running attempt is reached from here, such as "127.0.0.1".
+     * ERR_UNAVAILABLE: it is not known now. */
+    enum err_code (*address)(void *ctx, const struct id *attempt, char *ret_address, size_t size,
+                             struct err *err);
     /* Asks it to end (SIGTERM, after the grace SIGKILL); returns at once, `look` tells. */
     enum err_code (*stop)(void *ctx, const struct id *attempt, struct err *err);
     /* Ends it without a grace; returns at once. */

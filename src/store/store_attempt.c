@@ -3,9 +3,9 @@
 
 #include "store/db.h"
 
-#define ATTEMPTS_OF_A_JOB_MAX 1000
-#define COMMITTED_MAX         100000 /* open attempts of a project */
-#define ATTEMPTS_OVERDUE_MAX  1000   /* at once; the rest a moment later */
+#define ATTEMPTS_SHOWN_MAX   100
+#define COMMITTED_MAX        100000 /* open attempts of a project */
+#define ATTEMPTS_OVERDUE_MAX 1000   /* at once; the rest a moment later */
 
 enum err_code store_attempt_insert(struct store *store, struct attempt *a, struct err *err)
 {
@@ -48,6 +48,9 @@ static void attempt_read(const struct db_result *r, struct arena *arena, struct 
         .final = db__i64(r, 22) != 0,
         .ending = (enum ending)db__i64(r, 23),
         .reason = db__text(r, 24, arena),
+        .health = (enum health_state)db__i64(r, 25),
+        .health_since = db__time(r, 26),
+        .health_problem = db__text(r, 27, arena),
     };
 }
 
@@ -105,9 +108,18 @@ enum err_code store_attempt_list(struct store *store, job_id job, struct arena *
 {
     enum err_code code =
         attempt_many(store, SQL_ATTEMPT_LIST_BY_JOB,
-                     ARGS(ARG_I64("job_id", job.v), ARG_I64("limit", ATTEMPTS_OF_A_JOB_MAX)),
-                     ATTEMPTS_OF_A_JOB_MAX, arena, ret_attempts, ret_count);
-    return code == OK ? OK : err_set(err, code, "the attempts cannot be read");
+                     ARGS(ARG_I64("job_id", job.v), ARG_I64("limit", ATTEMPTS_SHOWN_MAX)),
+                     ATTEMPTS_SHOWN_MAX, arena, ret_attempts, ret_count);
+
+    if (code != OK)
+        return err_set(err, code, "the attempts cannot be read");
+    for (size_t i = 0; i < *ret_count / 2; i++) { /* they came newest first */
+        struct attempt *first = &(*ret_attempts)[i], *last = &(*ret_attempts)[*ret_count - 1 - i];
+        struct attempt swap = *first;
+        *first = *last;
+        *last = swap;
+    }
+    return OK;
 }
 
 enum err_code store_attempt_overdue(struct store *store, time_ms ended_before,
@@ -133,7 +145,9 @@ enum err_code store_attempt_put(struct store *store, const struct attempt *a, st
              ARG_I64("gpu_ms", a->gpu_ms), ARG_I64("cost_micro", a->cost_micro),
              ARG_EXIT("exit_code", a->exit_code), ARG_EXIT("exit_signal", a->exit_signal),
              ARG_BOOL("oom", a->oom), ARG_BOOL("final", a->final), ARG_I64("ending", a->ending),
-             ARG_TEXT("reason", a->reason)),
+             ARG_TEXT("reason", a->reason), ARG_I64("health", a->health),
+             ARG_TIME("health_since_ms", a->health_since),
+             ARG_TEXT("health_problem", a->health_problem)),
         NULL, err);
 }
 

@@ -12,6 +12,7 @@ MUST_CHECK enum err_code store_attempt_get(struct store *store, const struct id 
 MUST_CHECK enum err_code store_attempt_by_id(struct store *store, attempt_id id,
                                              struct arena *arena, struct attempt *ret_attempt,
                                              struct err *err);
+/* The newest 100 of a job, oldest first. */
 MUST_CHECK enum err_code store_attempt_list(struct store *store, job_id job, struct arena *arena,
                                             struct attempt **ret_attempts, size_t *ret_count,
                                             struct err *err);

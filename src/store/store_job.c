@@ -3,8 +3,6 @@
 
 #include "store/db.h"
 
-#define ATTEMPTS_OF_A_JOB_MAX 1000
-
 static struct str hash_str(const uint8_t *hash)
 {
     return str_n((const char *)hash, HASH_BYTES);
@@ -196,6 +194,19 @@ enum err_code store_job_array_states(struct store *store, const struct id *array
         ENSURE(state < JOB_STATE_COUNT);
         ret_counts[state] = db__i64(&r, 1);
     }
+    return OK;
+}
+
+enum err_code store_job_array_healthy(struct store *store, const struct id *array,
+                                      int64_t *ret_count, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    TRY(db__query(store->db, SQL_JOB_ARRAY_HEALTHY,
+                  ARGS(ARG_ID("array", array), ARG_I64("healthy", HEALTH_GOOD)), &r, err));
+    TRY(db__next(&r, &row, err));
+    *ret_count = row ? db__i64(&r, 0) : 0;
     return OK;
 }
 

@@ -35,6 +35,9 @@ MUST_CHECK enum err_code store_job_array_first(struct store *store, const struct
 MUST_CHECK enum err_code store_job_array_states(struct store *store, const struct id *array,
                                                 int64_t ret_counts[JOB_STATE_COUNT],
                                                 struct err *err);
+/* How many of its elements run and are healthy. */
+MUST_CHECK enum err_code store_job_array_healthy(struct store *store, const struct id *array,
+                                                 int64_t *ret_count, struct err *err);
 /* What may change in a job's life, and the event that changed it: row and event together. `detail`
  * is JSON from which the change can be replayed. */
 MUST_CHECK enum err_code store_job_put(struct store *store, const struct job *job,

@@ -108,6 +108,8 @@ void wire_offer_encode(const struct wire_offer *offer, struct json_writer *w)
     put_i64(w, "rank", offer->rank);
     put_i64(w, "rank_count", offer->rank_count);
     put_i64(w, "node_count", offer->node_count);
+    if (offer->replica)
+        put_i64(w, "replica", offer->replica);
     json_put_key(w, "command");
     json_begin_array(w);
     for (const char *const *arg = offer->argv; *arg; arg++)
@@ -173,11 +175,13 @@ void wire_appended_encode(int64_t offset, struct json_writer *w)
 
 /* A reason as the other side takes it: one line of valid UTF-8. A report that is refused for its
  * reason would leave the attempt open. */
-static void put_reason(struct json_writer *w, struct str reason)
+static void put_line(struct json_writer *w, const char *key, struct str reason, size_t bytes_max)
 {
     char line[REASON_BYTES_MAX];
-    struct str text = {.data = line, .len = MIN(reason.len, sizeof(line))};
+    struct str text = {.data = line, .len = MIN(reason.len, bytes_max)};
     size_t bad = 0;
+
+    ENSURE(bytes_max <= sizeof(line));
 
     memcpy(line, reason.data, text.len);
     while (text.len < reason.len && text.len > 0 && (reason.data[text.len] & 0xc0) == 0x80)
@@ -190,7 +194,7 @@ static void put_reason(struct json_writer *w, struct str reason)
         if (str_has_control(str_n(&line[i], width)))
             memset(&line[i], '?', width);
     }
-    put_text(w, "reason", text);
+    put_text(w, key, text);
 }
 
 void wire_status_encode(const struct wire_status *status, struct json_writer *w)
@@ -213,8 +217,16 @@ void wire_status_encode(const struct wire_status *status, struct json_writer *w)
     json_put_bool(w, status->timed_out);
     json_put_key(w, "stopped");
     json_put_bool(w, status->stopped);
+    if (status->unhealthy) {
+        json_put_key(w, "unhealthy");
+        json_put_bool(w, true);
+    }
+    if (status->health)
+        put_text(w, "health", str_from(health_state_name(status->health)));
+    if (status->health_problem.len)
+        put_line(w, "health_problem", status->health_problem, HEALTH_PROBLEM_BYTES_MAX);
     if (status->reason.len)
-        put_reason(w, status->reason);
+        put_line(w, "reason", status->reason, REASON_BYTES_MAX);
     if (status->run_time_ms >= 0)
         put_i64(w, "run_time_ms", status->run_time_ms);
     if (status->console_bytes >= 0)
@@ -392,6 +404,25 @@ enum err_code wire_offer_take_spec(struct arena *arena, struct str spec, struct 
     return fill_work(arena, &parts, offer, err);
 }
 
+enum err_code wire_offer_health(struct arena *arena, const struct wire_offer *offer,
+                                struct health_spec *ret_spec, struct err *err)
+{
+    CLEANUP(json_release) json_t *extra = NULL;
+    struct health_spec spec = {0};
+    struct json_reader r;
+
+    if (offer->extra.len)
+        TRY(json_parse(offer->extra, WIRE_MESSAGE_BYTES_MAX, &extra, err));
+    if (json_object_get(extra, "health")) {
+        json_reader_init(&r, json_object_get(extra, "health"), "health.", err);
+        health_spec_take(&r, &spec);
+        TRY(json_reader_end_open(&r));
+        spec.path = arena_copy(arena, spec.path);
+    }
+    *ret_spec = spec;
+    return OK;
+}
+
 static enum err_code check_offer(struct arena *arena, struct wire_offer *offer, struct str token,
                                  struct err *err)
 {
@@ -425,6 +456,7 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     json_take_i64_opt(&r, "rank", 0, JOB_NODES_MAX, &offer.rank);
     json_take_i64_opt(&r, "rank_count", 1, JOB_NODES_MAX, &offer.rank_count);
     json_take_i64_opt(&r, "node_count", 1, JOB_NODES_MAX, &offer.node_count);
+    json_take_i64_opt(&r, "replica", 0, JOB_ARRAY_MAX, &offer.replica);
     json_take_object_opt(&r, "extra", &extra);
     take_work(&r, &parts);
     json_take_i64_opt(&r, "cpus", 0, COUNT_MAX, &offer.cpus);
@@ -654,6 +686,20 @@ static void take_state(struct json_reader *r, enum wire_attempt_state *ret_state
     json_reader_fail(r, "state", "expected \"starting\", \"running\" or \"ended\"");
 }
 
+static void take_health(struct json_reader *r, struct wire_status *status)
+{
+    struct str name = {0};
+
+    json_take_bool_opt(r, "unhealthy", &status->unhealthy);
+    json_take_text_opt(r, "health", LABEL_BYTES_MAX, &name);
+    json_take_text_opt(r, "health_problem", HEALTH_PROBLEM_BYTES_MAX, &status->health_problem);
+    status->health = name.data ? health_state_from_name(name) : HEALTH_NONE;
+    if (name.data && (status->health == HEALTH_NONE || status->health == HEALTH_STATE_COUNT))
+        json_reader_fail(r, "health", "expected \"starting\", \"healthy\" or \"unhealthy\"");
+    if (status->health_problem.data && !name.data)
+        json_reader_fail(r, "health_problem", "is of a \"health\", and there is none");
+}
+
 enum err_code wire_status_decode(json_t *body, struct wire_status *ret_status, struct err *err)
 {
     struct wire_status status = {.at = TIME_NONE, .run_time_ms = -1, .console_bytes = -1};
@@ -669,6 +715,7 @@ enum err_code wire_status_decode(json_t *body, struct wire_status *ret_status, s
     json_take_bool_opt(&r, "failed_to_start", &status.failed_to_start);
     json_take_bool_opt(&r, "timed_out", &status.timed_out);
     json_take_bool_opt(&r, "stopped", &status.stopped);
+    take_health(&r, &status);
     json_take_text_opt(&r, "reason", REASON_BYTES_MAX, &status.reason);
     json_take_i64_opt(&r, "run_time_ms", 0, COUNT_MAX, &status.run_time_ms);
     json_take_i64_opt(&r, "console_bytes", 0, COUNT_MAX, &status.console_bytes);

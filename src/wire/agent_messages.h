@@ -12,6 +12,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "model/job.h"
+#include "wire/health_spec.h"
 
 #define WIRE_BOOT_LEN     12
 #define WIRE_TOKEN_LEN    43
@@ -56,6 +57,7 @@ struct wire_offer {
     struct str project, name;
     int64_t number;                       /* of the attempt within its job, from 1 */
     int64_t rank, rank_count, node_count; /* these ranks are this agent's, of so many nodes */
+    int64_t replica;                      /* of a service, from 0 */
     const char *const *argv;              /* NULL-terminated */
     const char *const *env;               /* "NAME=value", NULL-terminated */
     struct str config;                    /* JSON object */
@@ -85,10 +87,13 @@ struct wire_status {
     int exit_code;   /* EXIT_NONE */
     int exit_signal; /* EXIT_NONE, or 0 from a process that was not killed */
     bool oom, failed_to_start, timed_out, final;
-    bool stopped;          /* it ended because it was told to */
-    struct str reason;     /* len 0: none; sent as one line of at most 500 bytes */
-    int64_t run_time_ms;   /* -1: not known */
-    int64_t console_bytes; /* -1: not known */
+    bool stopped;              /* it ended because it was told to */
+    bool unhealthy;            /* it was ended because it did not answer well */
+    enum health_state health;  /* of a running service that is asked */
+    struct str health_problem; /* of its last answer; len 0: none; sent as one line */
+    struct str reason;         /* len 0: none; sent as one line of at most 500 bytes */
+    int64_t run_time_ms;       /* -1: not known */
+    int64_t console_bytes;     /* -1: not known */
 };
 
 /* The shape of an attempt token; ret_token is NUL-terminated. */
@@ -115,6 +120,9 @@ MUST_CHECK enum err_code wire_offer_decode(struct arena *arena, struct str text,
  * other members of the spec are not looked at. */
 MUST_CHECK enum err_code wire_offer_take_spec(struct arena *arena, struct str spec,
                                               struct wire_offer *offer, struct err *err);
+/* How the service is asked, from `extra` of its offer; port 0: it is not. */
+MUST_CHECK enum err_code wire_offer_health(struct arena *arena, const struct wire_offer *offer,
+                                           struct health_spec *ret_spec, struct err *err);
 /* The answer to an accept and to a status report: the attempt's state now. */
 void wire_accepted_encode(enum attempt_state state, struct json_writer *w);
 /* ATTEMPT_STATE_COUNT: a state that only a newer server knows. */

@@ -96,3 +96,152 @@ def test_a_service_that_ends_well_waits_to_start_again(server: Server) -> None:
     shown = show(server, job)
     assert shown["attempts"][0]["ending"] == "done"
     assert server.ok("POST", f"/api/v1/jobs/{job}/cancel")["state"] == "cancelled"
+
+
+# ---- Health, as an agent says it
+
+HEALTH = {"kind": "service", "health": {"port": 8000, "path": "/up"}}
+
+
+def serving(server: Server, agent: Agent) -> tuple[str, str, str]:
+    """A service with a health check that runs: job, attempt, token."""
+    job = make_id("j")
+    put(server, HEALTH, job)
+    return (job, *started(server, agent, job))
+
+
+def say(agent: Agent, attempt: str, token: str, health: str, problem: str = "") -> Any:
+    body = {"state": "running", "health": health}
+    if problem:
+        body["health_problem"] = problem
+    return agent.tell(attempt, token, "status", body)
+
+
+def health_events(server: Server, job: str) -> list[tuple[str, str]]:
+    events = server.ok("GET", f"/api/v1/jobs/{job}/events")["items"]
+    return [
+        (e["detail"]["health"], e["detail"].get("reason", ""))
+        for e in events
+        if e["kind"] == "health"
+    ]
+
+
+def test_a_service_that_is_asked_needs_an_agent_that_asks(server: Server) -> None:
+    plain = Agent(server)
+    plain.poll()
+    job = make_id("j")
+    put(server, HEALTH, job)
+    waits(server, job, "no_feature")
+    started(server, able(server, "health"), job)
+
+
+def test_how_to_ask_comes_with_the_offer(server: Server) -> None:
+    agent = able(server, "health")
+    put(server, HEALTH)
+    assert offers_of(agent, 1)[0]["extra"] == {"health": HEALTH["health"]}
+
+
+def test_health_is_kept_with_its_time_and_its_problem(server: Server) -> None:
+    agent = able(server, "health")
+    job, attempt, token = serving(server, agent)
+    assert show(server, job)["health"] is None
+    for state, problem in (("starting", ""), ("healthy", ""), ("unhealthy", "HTTP 503")):
+        assert say(agent, attempt, token, state, problem).status == 200
+        shown = show(server, job)
+        assert (shown["health"]["state"], shown["health"]["problem"]) == (state, problem)
+        assert shown["health"]["since"] is not None
+        assert shown["attempts"][0]["health"] == shown["health"]
+        assert shown["state"] == "running"
+    assert server.ok("GET", "/api/v1/jobs")["items"][0]["health"]["state"] == "unhealthy"
+    wanted = [("starting", ""), ("healthy", ""), ("unhealthy", "HTTP 503")]
+    assert health_events(server, job) == wanted
+    since = shown["health"]["since"]
+    for problem in ("HTTP 503", "no answer within 5 s", "no answer within 5 s"):
+        assert say(agent, attempt, token, "unhealthy", problem).status == 200
+    shown = show(server, job)
+    assert shown["health"]["problem"] == "no answer within 5 s"
+    assert shown["health"]["since"] == since
+    assert health_events(server, job) == wanted  # only changes of the state
+    server.stop()
+    server.start()
+    assert show(server, job)["health"] == shown["health"]
+
+
+def test_what_an_agent_ended_for_its_health_says_so_and_starts_again(server: Server) -> None:
+    agent = able(server, "health")
+    job, attempt, token = serving(server, agent)
+    say(agent, attempt, token, "unhealthy", "HTTP 503")
+    ended = {
+        "state": "ended",
+        "exit_code": 0,
+        "stopped": True,
+        "unhealthy": True,
+        "reason": "3 health checks in a row failed: HTTP 503",
+        "final": True,
+    }
+    assert agent.tell(attempt, token, "status", ended).status == 200
+    shown = waits(server, job, "backoff")
+    assert shown["health"] is None
+    last = shown["attempts"][0]
+    assert (last["state"], last["ending"]) == ("failed", "unhealthy")
+    assert last["reason"] == "3 health checks in a row failed: HTTP 503"
+    assert last["health"]["state"] == "unhealthy"
+
+
+def test_an_array_says_how_many_of_its_replicas_are_healthy(server: Server) -> None:
+    agent = able(server, "health")
+    array = put(server, {**HEALTH, "replicas": 3}).json["array"]["id"]
+    offers = offers_of(agent, 3)
+    for offer, health in zip(offers, ("healthy", "healthy", "unhealthy"), strict=True):
+        attempt, token = offer["attempt"], offer["token"]
+        agent.held[attempt] = token
+        agent.tell(attempt, token, "accept")
+        agent.tell(attempt, token, "status", {"state": "running"})
+        say(agent, attempt, token, health)
+    assert server.ok("GET", f"/api/v1/jobs/{array}")["array"]["healthy"] == 2
+    folded = server.ok("GET", "/api/v1/jobs?fold=true")["items"]
+    assert [f["array"]["healthy"] for f in folded] == [2]
+    plain = put(server, {"kind": "service", "replicas": 2}).json["array"]["id"]
+    assert "healthy" not in server.ok("GET", f"/api/v1/jobs/{plain}")["array"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"health": "well"}, "health"),
+        ({"health": ""}, "health"),
+        ({"health_problem": "HTTP 503"}, "health_problem"),
+        ({"health": "healthy", "health_problem": "x" * 201}, "health_problem"),
+        ({"health": "healthy", "health_problem": "a\nb"}, "health_problem"),
+        ({"unhealthy": "yes"}, "unhealthy"),
+    ],
+)
+def test_a_report_of_health_that_is_wrong_is_refused_by_its_field(
+    server: Server, body: Any, field: str
+) -> None:
+    agent = able(server, "health")
+    job, attempt, token = serving(server, agent)
+    answer = agent.tell(attempt, token, "status", {"state": "running", **body})
+    assert (answer.status, answer.json["field"]) == (400, field), answer.body
+    assert show(server, job)["health"] is None
+
+
+def test_a_late_word_about_an_ended_attempt_changes_nothing(server: Server) -> None:
+    agent = able(server, "health")
+    job, attempt, token = serving(server, agent)
+    say(agent, attempt, token, "healthy")
+    assert agent.tell(attempt, token, "status", {"state": "ended", "exit_code": 1}).status == 200
+    assert say(agent, attempt, token, "unhealthy", "HTTP 500").status == 200
+    assert show(server, job)["attempts"][0]["health"]["state"] == "healthy"
+
+
+def test_a_cancelled_service_ends_for_good_however_it_was(server: Server) -> None:
+    agent = able(server, "health")
+    job, attempt, token = serving(server, agent)
+    say(agent, attempt, token, "healthy")
+    server.ok("POST", f"/api/v1/jobs/{job}/cancel")
+    assert agent.poll()["stop"] == [attempt]
+    ended = {"state": "ended", "signal": 15, "stopped": True, "unhealthy": True, "final": True}
+    assert agent.tell(attempt, token, "status", ended).status == 200
+    shown = show(server, job)
+    assert (shown["state"], shown["attempts"][0]["ending"]) == ("cancelled", "cancelled")

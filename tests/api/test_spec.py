@@ -93,7 +93,14 @@ def test_the_whole_spec_is_taken_and_kept_as_it_came(server: Server) -> None:
     service = {
         "kind": "service",
         "replicas": 3,
-        "health": {"port": 8000, "path": "/health", "every_s": 5, "failures": 3},
+        "health": {
+            "port": 8000,
+            "path": "/health",
+            "every_s": 5,
+            "timeout_s": 2,
+            "failures": 3,
+            "starts_within_s": 60,
+        },
     }
     assert put(server, service).status == 201
 
@@ -122,6 +129,18 @@ def test_the_whole_spec_is_taken_and_kept_as_it_came(server: Server) -> None:
         ({"kind": "service", "replicas": 0}, "spec.replicas"),
         ({"health": {"port": 1}}, "spec.health"),
         ({"kind": "service", "health": {}}, "spec.health.port"),
+        ({"kind": "service", "health": {"port": 0}}, "spec.health.port"),
+        ({"kind": "service", "replicas": 2, "health": {"port": 65535}}, "spec.health.port"),
+        ({"kind": "service", "health": {"port": 1, "path": "up"}}, "spec.health.path"),
+        ({"kind": "service", "health": {"port": 1, "path": "/a b"}}, "spec.health.path"),
+        ({"kind": "service", "health": {"port": 1, "every_s": 0}}, "spec.health.every_s"),
+        ({"kind": "service", "health": {"port": 1, "timeout_s": 61}}, "spec.health.timeout_s"),
+        ({"kind": "service", "health": {"port": 1, "failures": 101}}, "spec.health.failures"),
+        (
+            {"kind": "service", "health": {"port": 1, "starts_within_s": 86401}},
+            "spec.health.starts_within_s",
+        ),
+        ({"kind": "service", "health": {"port": 1, "host": "x"}}, "spec.health.host"),
         ({"volumes": [{"name": "data", "path": "/data"}]}, "spec.targets"),
         ({"volumes": [{"name": "data", "path": "data"}]}, "spec.volumes[0].path"),
         ({"target": "local", "buckets": ["none"]}, "spec.buckets"),

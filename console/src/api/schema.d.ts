@@ -1767,14 +1767,20 @@ export interface components {
             kind?: "batch" | "service";
             /** @description Of a service: above 1 it is an array of so many jobs, from index 0 */
             replicas?: number;
-            /** @description Of a service: GET on this port and path */
+            /** @description Of a service: its agent asks this port and path with GET; 2xx and 3xx are good answers */
             health?: {
+                /** @description Where jobs share the ports of their machine, replica N is asked at port + N; the job finds its own in EUVYRA_PORT */
                 port: number;
+                /** @description / when absent */
                 path?: string;
-                /** @description 10 when absent */
+                /** @description 10 when absent; every second until the first good answer */
                 every_s?: number;
-                /** @description In a row, before it is restarted; 3 when absent */
+                /** @description For an answer; 5 when absent */
+                timeout_s?: number;
+                /** @description In a row, before it is ended and starts again; 3 when absent */
                 failures?: number;
+                /** @description Until the first good answer, else it is ended and starts again; 600 when absent */
+                starts_within_s?: number;
             };
             /** @description Ends the attempt; when absent the time limit of its queue, or 7 days; of a service none */
             timeout_s?: number;
@@ -1870,7 +1876,16 @@ export interface components {
             oom?: boolean;
             ending?: components["schemas"]["Ending"];
             reason?: string;
+            /** @description Of a service that is asked, as it was last */
+            health?: components["schemas"]["JobHealth"] | null;
             cost_micro?: components["schemas"]["Micro"];
+        };
+        JobHealth: {
+            /** @enum {string} */
+            state: "starting" | "healthy" | "unhealthy";
+            since: components["schemas"]["Time"];
+            /** @description What was wrong with its last answer, such as "HTTP 503"; empty: nothing */
+            problem: string;
         };
         Placement: {
             /** @description The first that runs there */
@@ -1896,6 +1911,8 @@ export interface components {
             name: string;
             state: components["schemas"]["JobState"];
             waiting?: components["schemas"]["Waiting"] | null;
+            /** @description Of the attempt that runs, where it is asked */
+            health?: components["schemas"]["JobHealth"] | null;
             queue?: components["schemas"]["Label"];
             priority: number;
             owner: string;
@@ -1918,6 +1935,7 @@ export interface components {
             /** @description At its submission: what it may wait for long */
             warnings?: string[];
             spec: components["schemas"]["JobSpec"];
+            /** @description The newest 100, oldest first */
             attempts: components["schemas"]["Attempt"][];
         };
         /** @description Of an element of an array */
@@ -1932,6 +1950,8 @@ export interface components {
             states?: {
                 [key: string]: number;
             };
+            /** @description Replicas that are healthy now, where the job stands for a service that is asked */
+            healthy?: number;
         };
         JobWhy: {
             state: components["schemas"]["JobState"];
@@ -2278,6 +2298,8 @@ export interface components {
             rank?: number;
             rank_count?: number;
             node_count?: number;
+            /** @description Of a service with replicas, from 0; absent: 0 */
+            replica?: number;
             name: string;
             command: string[];
             env: Record<string, never>;
@@ -2317,6 +2339,15 @@ export interface components {
             timed_out?: boolean;
             /** @description It ended because it was told to */
             stopped?: boolean;
+            /** @description The agent ended it because it did not answer well */
+            unhealthy?: boolean;
+            /**
+             * @description Of a running service that is asked
+             * @enum {string}
+             */
+            health?: "starting" | "healthy" | "unhealthy";
+            /** @description Of its last answer */
+            health_problem?: string;
             reason?: string;
             run_time_ms?: components["schemas"]["Count"];
             console_bytes?: components["schemas"]["Count"];

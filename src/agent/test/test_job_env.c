@@ -35,7 +35,8 @@ static void only_the_short_list_is_inherited_and_ours_win(void **state)
                                   .runs_dir = "/f/runs",
                                   .config_file = "/f/config.json",
                                   .user_home = "/home/jobs",
-                                  .user_name = "jobs"};
+                                  .user_name = "jobs",
+                                  .port = 8001};
     struct arena arena = {0};
     const char *const *env;
 
@@ -52,6 +53,7 @@ static void only_the_short_list_is_inherited_and_ours_win(void **state)
     assert_string_equal(value_of(env, "EUVYRA_SERVER"), "https://s");
     assert_string_equal(value_of(env, "EUVYRA_CONFIG"), "{\"lr\":1}");
     assert_string_equal(value_of(env, "EUVYRA_CONFIG_FILE"), "/f/config.json");
+    assert_string_equal(value_of(env, "EUVYRA_PORT"), "8001");
     assert_null(value_of(env, "AWS_SECRET"));
     assert_null(value_of(env, "EUVYRA_API_KEY"));
     assert_null(value_of(env, "LD_PRELOAD"));

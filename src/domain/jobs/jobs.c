@@ -159,6 +159,15 @@ enum err_code jobs_array_states(struct cmd *cmd, const struct id *array,
     return store_job_array_states(cmd->store, array, ret_counts, err);
 }
 
+enum err_code jobs_array_healthy(struct cmd *cmd, const struct job *first, int64_t *ret_count,
+                                 struct err *err)
+{
+    *ret_count = -1;
+    if (first->kind != JOB_SERVICE || !jobs_spec_member(cmd, first, "health").len)
+        return OK;
+    return store_job_array_healthy(cmd->store, &first->array_public_id, ret_count, err);
+}
+
 enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run, struct err *err)
 {
     struct job job;

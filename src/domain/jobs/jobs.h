@@ -107,6 +107,9 @@ MUST_CHECK enum err_code jobs_change(struct cmd *cmd, struct job *job, bool all,
                                      const struct job_change *change, struct err *err);
 MUST_CHECK enum err_code jobs_array_states(struct cmd *cmd, const struct id *array,
                                            int64_t ret_counts[JOB_STATE_COUNT], struct err *err);
+/* Of an array of services that are asked how they are: how many are healthy; else -1. */
+MUST_CHECK enum err_code jobs_array_healthy(struct cmd *cmd, const struct job *first,
+                                            int64_t *ret_count, struct err *err);
 /* Before a run is deleted: deletes its ended job; ERR_CONFLICT while the job has not ended. */
 MUST_CHECK enum err_code jobs_delete_of_run(struct cmd *cmd, const struct run *run,
                                             struct err *err);

@@ -311,6 +311,7 @@ static enum err_code report_end(struct cmd *cmd, struct held *held,
         .failed_to_start = status->failed_to_start,
         .timed_out = status->timed_out,
         .stopped = status->stopped,
+        .unhealthy = status->unhealthy,
         .run_time_ms = status->run_time_ms,
         .reason = status->reason,
     };
@@ -320,6 +321,32 @@ static enum err_code report_end(struct cmd *cmd, struct held *held,
     if (held->job.state == JOB_OFFERED)
         return give_back(cmd, held, status, err);
     return jobs__said(cmd, &held->job, &held->ranks, held->which, &event, err);
+}
+
+/* How the agent finds the service to be. The first machine is asked, and it speaks for the attempt.
+ * A change of state is an event; of the problem alone the newest is kept. */
+static enum err_code note_health(struct cmd *cmd, struct held *held,
+                                 const struct wire_status *status, struct err *err)
+{
+    struct attempt *attempt = &held->ranks.attempt;
+    struct job_event event = {
+        .kind = JOB_EVENT_HEALTH,
+        .at = cmd->now,
+        .health = status->health,
+        .reason = status->health_problem.data ? status->health_problem : STR(""),
+    };
+    bool same = attempt->health == status->health;
+
+    if (!status->health || placement_of(held)->rank || attempt_state_ended(attempt->state) ||
+        (same && str_eq(attempt->health_problem, event.reason)))
+        return OK;
+    if (!same && job_event_is_legal(held->job.state, event.kind))
+        return jobs__happen(cmd, &held->job, &held->ranks, &event, err);
+    attempt->health = status->health;
+    attempt->health_since = same ? attempt->health_since : cmd->now;
+    attempt->health_problem = event.reason;
+    cmd_notice(cmd, NOTICE_JOB, held->job.project, held->job.project_name, &held->job.public_id);
+    return store_attempt_put(cmd->store, attempt, err);
 }
 
 enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *ref,
@@ -341,6 +368,7 @@ enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *re
             TRY(jobs__said(cmd, &held.job, &held.ranks, held.which, &event, err));
     } else {
         TRY(jobs__said(cmd, &held.job, &held.ranks, held.which, &event, err));
+        TRY(note_health(cmd, &held, status, err));
     }
     *ret_attempt = held.ranks.attempt;
     return OK;

@@ -78,6 +78,8 @@ static enum err_code offer(struct cmd *cmd, const struct jobs_start *start, stru
         .exit_code = EXIT_NONE,
         .exit_signal = EXIT_NONE,
         .reason = STR(""),
+        .health_since = TIME_NONE,
+        .health_problem = STR(""),
     };
     TRY(store_attempt_insert(cmd->store, &attempt, err));
     job->attempt = attempt.id;

@@ -97,6 +97,7 @@ static void event_of_end(const struct placement *p, size_t count, const struct j
         ret_event->oom = v->oom;
         ret_event->failed_to_start = v->ending == ENDING_START;
         ret_event->timed_out = v->ending == ENDING_TIMEOUT;
+        ret_event->unhealthy = v->ending == ENDING_HEALTH;
         ret_event->ending = lost ? v->ending : ENDING_NONE;
         ret_event->reason = v->reason;
     }

@@ -11,6 +11,7 @@
 
 #define BACKOFF_MS_MIN 10000
 #define BACKOFF_MS_MAX 600000
+#define WELL_MS        BACKOFF_MS_MAX /* a service that ran so long starts again after 10 s */
 
 #define SPEC_BYTES_MAX   (16u * 1024 * 1024)
 #define DETAIL_BYTES_MAX (128 * 1024) /* a shape has 64 KiB at most */
@@ -28,6 +29,7 @@ static const unsigned legal[JOB_EVENT_COUNT] = {
     [JOB_EVENT_CANCEL] = NOT_STARTED | WORKING,
     [JOB_EVENT_EVICT] = IN(JOB_OFFERED) | (WORKING & ~IN(JOB_STOPPING)),
     [JOB_EVENT_RANK] = IN(JOB_OFFERED) | WORKING,
+    [JOB_EVENT_HEALTH] = IN(JOB_RUNNING) | IN(JOB_STOPPING),
     [JOB_EVENT_ENDED] = WORKING,
     [JOB_EVENT_LOST] = WORKING,
     [JOB_EVENT_FINAL] = ENDED | IN(JOB_QUEUED) | IN(JOB_HELD),
@@ -47,7 +49,8 @@ bool ending_is_eviction(enum ending ending)
 
 static bool end_is_good(const struct job_event *e)
 {
-    return e->exit_code == 0 && e->exit_signal <= 0 && !e->failed_to_start && !e->timed_out;
+    return e->exit_code == 0 && e->exit_signal <= 0 && !e->failed_to_start && !e->timed_out &&
+           !e->unhealthy;
 }
 
 enum ending job_event_ending(const struct job_event *e)
@@ -58,6 +61,8 @@ enum ending job_event_ending(const struct job_event *e)
         return ENDING_START;
     if (e->timed_out)
         return ENDING_TIMEOUT;
+    if (e->unhealthy)
+        return ENDING_HEALTH;
     if (end_is_good(e))
         return ENDING_DONE;
     if (e->oom)
@@ -98,6 +103,13 @@ static void forget_attempt(struct job *job)
     memset(job->attempt_public_id.text, 0, ID_BYTES);
 }
 
+/* An attempt that ran for long ends a row of short ones. */
+static void forget_failures(struct job *job, const struct job_event *e)
+{
+    if (job->kind == JOB_SERVICE && e->run_time_ms >= WELL_MS)
+        job->failures = 0;
+}
+
 /* It keeps its age; and its attempt until its record is complete, before it gets another one. */
 static void back_to_queue(struct job *job, const struct job_event *e)
 {
@@ -134,6 +146,7 @@ static void apply_lost(struct job *job, const struct job_event *e)
     enum ending ending = e->ending ? e->ending : ENDING_NODE_LOST;
 
     account(job, e);
+    forget_failures(job, e);
     if (job->cancel_asked) {
         end_job(job, JOB_CANCELLED, ENDING_CANCELLED, e);
         return;
@@ -157,6 +170,7 @@ static void apply_ended(struct job *job, const struct job_event *e)
     bool again = ending != ENDING_DONE && job->retry_failed && job->failures < job->retries;
 
     account(job, e);
+    forget_failures(job, e);
     if (job->cancel_asked) {
         end_job(job, JOB_CANCELLED, ENDING_CANCELLED, e);
     } else if (ending_is_eviction(job->stop_for) && e->stopped) {
@@ -261,6 +275,7 @@ enum err_code job_apply(struct job *job, const struct job_event *e, struct err *
     case JOB_EVENT_CANCEL: apply_cancel(job, e); break;
     case JOB_EVENT_EVICT: apply_evict(job, e); break;
     case JOB_EVENT_RANK: apply_rank(job, e); break;
+    case JOB_EVENT_HEALTH: break; /* the attempt's */
     case JOB_EVENT_ENDED: apply_ended(job, e); break;
     case JOB_EVENT_LOST: apply_lost(job, e); break;
     case JOB_EVENT_FINAL: apply_final(job); break;
@@ -332,6 +347,11 @@ void attempt_apply(struct attempt *a, const struct job_event *e, const struct jo
         if (a->state != ATTEMPT_OFFERED && attempt_state_ended(e->rank_state) &&
             e->rank_state != ATTEMPT_SUCCEEDED)
             a->state = ATTEMPT_STOPPING;
+        break;
+    case JOB_EVENT_HEALTH:
+        a->health = e->health;
+        a->health_since = e->at;
+        a->health_problem = e->reason;
         break;
     case JOB_EVENT_ENDED: attempt_end(a, e, job); break;
     case JOB_EVENT_WITHDRAWN: attempt_lose(a, e->ending ? e->ending : ENDING_NOT_TAKEN, e); break;
@@ -431,6 +451,7 @@ struct str job_event_encode(const struct job_event *e, struct arena *arena)
         put_if(&w, "failed_to_start", e->failed_to_start, 0);
         put_if(&w, "timed_out", e->timed_out, 0);
         put_if(&w, "stopped", e->stopped, 0);
+        put_if(&w, "unhealthy", e->unhealthy, 0);
         put_if(&w, "run_time_ms", e->run_time_ms, 0);
         put_if(&w, "gpu_ms", e->gpu_ms, 0);
         put_if(&w, "cost_micro", e->cost_micro, 0);
@@ -442,6 +463,8 @@ struct str job_event_encode(const struct job_event *e, struct arena *arena)
     }
     if (e->kind == JOB_EVENT_CHANGED || e->kind == JOB_EVENT_SUBMITTED)
         put_place(&w, e);
+    if (e->kind == JOB_EVENT_HEALTH)
+        put_text(&w, "health", str_from(health_state_name(e->health)));
     put_text(&w, "ending", str_from(ending_name(e->ending)));
     put_text(&w, "reason", e->reason);
     json_end_object(&w);
@@ -509,7 +532,7 @@ enum err_code job_event_decode(struct str detail, struct arena *arena, struct jo
     CLEANUP(json_release) json_t *json = NULL;
     struct json_reader r;
     int64_t exit_code = EXIT_NONE, exit_signal = EXIT_NONE;
-    struct str reason = {0}, ending = STR(""), rank_state = {0};
+    struct str reason = {0}, ending = STR(""), rank_state = {0}, health = STR("");
 
     TRY(json_parse(detail, DETAIL_BYTES_MAX, &json, err));
     take_place(json, arena, event);
@@ -521,6 +544,7 @@ enum err_code job_event_decode(struct str detail, struct arena *arena, struct jo
     take_flag(&r, "failed_to_start", &event->failed_to_start);
     take_flag(&r, "timed_out", &event->timed_out);
     take_flag(&r, "stopped", &event->stopped);
+    take_flag(&r, "unhealthy", &event->unhealthy);
     json_take_i64_opt(&r, "run_time_ms", 0, INT64_MAX, &event->run_time_ms);
     json_take_i64_opt(&r, "gpu_ms", 0, INT64_MAX, &event->gpu_ms);
     json_take_i64_opt(&r, "cost_micro", 0, INT64_MAX, &event->cost_micro);
@@ -528,15 +552,17 @@ enum err_code job_event_decode(struct str detail, struct arena *arena, struct jo
     json_take_i64_opt(&r, "rank", 0, JOB_NODES_MAX, &event->rank);
     json_take_i64_opt(&r, "priority", INT64_MIN, INT64_MAX, &event->priority);
     json_take_text_opt(&r, "rank_state", 32, &rank_state);
+    json_take_text_opt(&r, "health", 32, &health);
     json_take_text_opt(&r, "ending", 32, &ending);
     json_take_note_opt(&r, "reason", 4096, &reason);
     TRY(json_reader_end(&r));
     event->exit_code = (int)exit_code;
     event->exit_signal = (int)exit_signal;
     event->ending = ending_from_name(ending);
+    event->health = health_state_from_name(health);
     event->rank_state = attempt_state_from_name(rank_state);
     event->reason = reason.data ? arena_copy(arena, reason) : STR("");
-    if (event->ending == ENDING_COUNT ||
+    if (event->ending == ENDING_COUNT || event->health == HEALTH_STATE_COUNT ||
         (event->kind == JOB_EVENT_RANK && event->rank_state == ATTEMPT_STATE_COUNT))
         return err_set(err, ERR_INVALID, "the event names an ending or a state that is not known");
     return OK;

@@ -243,58 +243,77 @@ static struct wire_status status_again(const struct wire_status *status, json_t 
     return again;
 }
 
+static const struct wire_status statuses[] = {
+    {.state = WIRE_STARTING,
+     .at = TIME_NONE,
+     .exit_code = EXIT_NONE,
+     .exit_signal = EXIT_NONE,
+     .run_time_ms = -1,
+     .console_bytes = -1},
+    {.state = WIRE_RUNNING,
+     .at = 1000,
+     .exit_code = EXIT_NONE,
+     .exit_signal = EXIT_NONE,
+     .run_time_ms = -1,
+     .console_bytes = 0},
+    {.state = WIRE_ENDED,
+     .at = INT64_C(1796018752123),
+     .exit_code = 255,
+     .exit_signal = EXIT_NONE,
+     .timed_out = true,
+     .final = true,
+     .reason = {"\xc3\xbc"
+                "ber die Zeit",
+                14},
+     .run_time_ms = 0,
+     .console_bytes = INT64_C(9007199254740991)},
+    {.state = WIRE_ENDED,
+     .at = 0,
+     .exit_code = EXIT_NONE,
+     .exit_signal = 64,
+     .oom = true,
+     .failed_to_start = true,
+     .run_time_ms = 7,
+     .console_bytes = 8},
+    {.state = WIRE_RUNNING,
+     .at = 1000,
+     .exit_code = EXIT_NONE,
+     .exit_signal = EXIT_NONE,
+     .health = HEALTH_BAD,
+     .health_problem = {"HTTP 503", 8},
+     .run_time_ms = -1,
+     .console_bytes = -1},
+    {.state = WIRE_ENDED,
+     .at = 1000,
+     .exit_code = 0,
+     .exit_signal = EXIT_NONE,
+     .stopped = true,
+     .unhealthy = true,
+     .run_time_ms = 1,
+     .console_bytes = 0},
+};
+
 static void a_status_survives_the_round_trip(void **state)
 {
-    static const struct wire_status all[] = {
-        {.state = WIRE_STARTING,
-         .at = TIME_NONE,
-         .exit_code = EXIT_NONE,
-         .exit_signal = EXIT_NONE,
-         .run_time_ms = -1,
-         .console_bytes = -1},
-        {.state = WIRE_RUNNING,
-         .at = 1000,
-         .exit_code = EXIT_NONE,
-         .exit_signal = EXIT_NONE,
-         .run_time_ms = -1,
-         .console_bytes = 0},
-        {.state = WIRE_ENDED,
-         .at = INT64_C(1796018752123),
-         .exit_code = 255,
-         .exit_signal = EXIT_NONE,
-         .timed_out = true,
-         .final = true,
-         .reason = {"\xc3\xbc"
-                    "ber die Zeit",
-                    14},
-         .run_time_ms = 0,
-         .console_bytes = INT64_C(9007199254740991)},
-        {.state = WIRE_ENDED,
-         .at = 0,
-         .exit_code = EXIT_NONE,
-         .exit_signal = 64,
-         .oom = true,
-         .failed_to_start = true,
-         .run_time_ms = 7,
-         .console_bytes = 8},
-    };
-
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
         json_t *body = NULL;
-        struct wire_status again = status_again(&all[i], &body);
+        struct wire_status again = status_again(&statuses[i], &body);
 
-        assert_int_equal(again.state, all[i].state);
-        assert_true(again.at == all[i].at);
-        assert_int_equal(again.exit_code, all[i].exit_code);
-        assert_int_equal(again.exit_signal, all[i].exit_signal);
-        assert_int_equal(again.oom, all[i].oom);
-        assert_int_equal(again.failed_to_start, all[i].failed_to_start);
-        assert_int_equal(again.timed_out, all[i].timed_out);
-        assert_int_equal(again.final, all[i].final);
-        assert_true(str_eq(again.reason, all[i].reason));
-        assert_true(again.run_time_ms == all[i].run_time_ms);
-        assert_true(again.console_bytes == all[i].console_bytes);
+        assert_int_equal(again.state, statuses[i].state);
+        assert_true(again.at == statuses[i].at);
+        assert_int_equal(again.exit_code, statuses[i].exit_code);
+        assert_int_equal(again.exit_signal, statuses[i].exit_signal);
+        assert_int_equal(again.oom, statuses[i].oom);
+        assert_int_equal(again.failed_to_start, statuses[i].failed_to_start);
+        assert_int_equal(again.timed_out, statuses[i].timed_out);
+        assert_int_equal(again.final, statuses[i].final);
+        assert_int_equal(again.unhealthy, statuses[i].unhealthy);
+        assert_int_equal(again.health, statuses[i].health);
+        assert_true(str_eq(again.health_problem, statuses[i].health_problem));
+        assert_true(str_eq(again.reason, statuses[i].reason));
+        assert_true(again.run_time_ms == statuses[i].run_time_ms);
+        assert_true(again.console_bytes == statuses[i].console_bytes);
         json_release(&body);
     }
 }
@@ -330,6 +349,45 @@ static void any_reason_is_sent_so_that_the_server_takes_it(void **state)
 
         assert_int_equal(again.reason.len, before > 496 && before < 500 ? before : 500);
         json_release(&body);
+    }
+}
+
+static void how_a_service_is_asked_comes_with_its_offer(void **state)
+{
+    static const struct {
+        const char *extra;
+        int64_t port, every_s, timeout_s, failures, starts_within_s;
+        const char *path; /* NULL: refused */
+    } cases[] = {
+        {"", 0, 0, 0, 0, 0, ""},
+        {"{\"image\":\"a\"}", 0, 0, 0, 0, 0, ""},
+        {"{\"health\":{\"port\":80,\"later\":1}}", 80, 10, 5, 3, 600, "/"},
+        {"{\"health\":{\"port\":65535,\"path\":\"/a?b=%20\",\"every_s\":1,\"timeout_s\":2,"
+         "\"failures\":4,\"starts_within_s\":5}}",
+         65535, 1, 2, 4, 5, "/a?b=%20"},
+        {"{\"health\":{}}", 0, 0, 0, 0, 0, NULL},
+        {"{\"health\":{\"port\":1,\"path\":\"/a b\"}}", 0, 0, 0, 0, 0, NULL},
+        {"{\"health\":{\"port\":1,\"path\":\"@other.example\"}}", 0, 0, 0, 0, 0, NULL},
+        {"{\"health\":{\"port\":1,\"path\":\"/a#b\"}}", 0, 0, 0, 0, 0, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wire_offer offer = {.extra = str_from(cases[i].extra)};
+        struct health_spec spec;
+        struct arena arena = {0};
+        enum err_code code = wire_offer_health(&arena, &offer, &spec, NULL);
+
+        assert_int_equal(code, cases[i].path ? OK : ERR_INVALID);
+        if (code == OK) {
+            assert_int_equal(spec.port, cases[i].port);
+            assert_int_equal(spec.every_s, cases[i].every_s);
+            assert_int_equal(spec.timeout_s, cases[i].timeout_s);
+            assert_int_equal(spec.failures, cases[i].failures);
+            assert_int_equal(spec.starts_within_s, cases[i].starts_within_s);
+            assert_true(str_eq_c(spec.path, cases[i].path));
+        }
+        arena_release(&arena);
     }
 }
 
@@ -551,6 +609,7 @@ int main(void)
         cmocka_unit_test(poll_and_status_have_the_fields_of_the_api),
         cmocka_unit_test(a_poll_survives_the_round_trip),
         cmocka_unit_test(a_status_survives_the_round_trip),
+        cmocka_unit_test(how_a_service_is_asked_comes_with_its_offer),
         cmocka_unit_test(any_reason_is_sent_so_that_the_server_takes_it),
         cmocka_unit_test(a_poll_answer_survives_the_round_trip),
         cmocka_unit_test(the_deepest_config_that_is_accepted_fits_into_a_poll_answer),

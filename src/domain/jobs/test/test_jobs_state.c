@@ -65,6 +65,7 @@ static const int want[JOB_EVENT_COUNT][JOB_STATE_COUNT] = {
                           NO, NO, NO},
     [JOB_EVENT_EVICT] = {NO, NO, QUEUED, STOPPING, STOPPING, STOPPING, NO, NO, NO, NO},
     [JOB_EVENT_RANK] = {NO, NO, OFFERED, STOPPING, STOPPING, STOPPING, STOPPING, NO, NO, NO},
+    [JOB_EVENT_HEALTH] = {NO, NO, NO, NO, NO, RUNNING, STOPPING, NO, NO, NO},
     [JOB_EVENT_ENDED] = {NO, NO, NO, GOOD, GOOD, GOOD, GOOD, NO, NO, NO},
     [JOB_EVENT_LOST] = {NO, NO, NO, QUEUED, QUEUED, QUEUED, QUEUED, NO, NO, NO},
     [JOB_EVENT_FINAL] = {HELD, QUEUED, NO, NO, NO, NO, NO, GOOD, BAD, CANCELLED},
@@ -333,6 +334,63 @@ static void a_service_starts_again_whatever_its_end(void **state)
     }
 }
 
+static void a_service_starts_again_ever_later_until_it_has_run_well_for_a_while(void **state)
+{
+    struct job_event ended = event_of(JOB_EVENT_ENDED);
+    struct job job = job_in(JOB_RUNNING);
+    static const int64_t pauses[] = {10000, 20000, 40000, 80000, 160000, 320000, 600000, 600000};
+
+    (void)state;
+    job.kind = JOB_SERVICE;
+    ended.run_time_ms = 599999;
+    for (size_t i = 0; i < ARRAY_LEN(pauses); i++) {
+        job.state = JOB_RUNNING;
+        assert_int_equal(job_apply(&job, &ended, NULL), OK);
+        assert_int_equal(job.not_before, ended.at + pauses[i]);
+    }
+    job.state = JOB_RUNNING;
+    ended.run_time_ms = 600000;
+    assert_int_equal(job_apply(&job, &ended, NULL), OK);
+    assert_int_equal(job.not_before, ended.at + 10000);
+}
+
+static void what_was_ended_for_its_health_says_so_whatever_its_exit_code(void **state)
+{
+    struct job_event ended = event_of(JOB_EVENT_ENDED);
+    struct attempt attempt = {.state = ATTEMPT_RUNNING};
+    struct job job = job_in(JOB_RUNNING);
+
+    (void)state;
+    job.kind = JOB_SERVICE;
+    ended.unhealthy = ended.stopped = true;
+    ended.exit_code = 0;
+    attempt_apply(&attempt, &ended, &job);
+    assert_int_equal(attempt.state, ATTEMPT_FAILED);
+    assert_int_equal(attempt.ending, ENDING_HEALTH);
+    job.cancel_asked = true; /* a person counts more */
+    attempt = (struct attempt){.state = ATTEMPT_STOPPING};
+    attempt_apply(&attempt, &ended, &job);
+    assert_int_equal(attempt.state, ATTEMPT_CANCELLED);
+}
+
+static void the_health_of_a_service_is_its_attempts(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct job_event event = event_of(JOB_EVENT_HEALTH), again = event_of(JOB_EVENT_HEALTH);
+    struct attempt attempt = {.state = ATTEMPT_RUNNING, .health_since = TIME_NONE};
+    struct job job = job_in(JOB_RUNNING);
+
+    (void)state;
+    event.health = HEALTH_BAD;
+    event.reason = STR("HTTP 503");
+    assert_int_equal(job_event_decode(job_event_encode(&event, &arena), &arena, &again, NULL), OK);
+    attempt_apply(&attempt, &again, &job);
+    assert_int_equal(attempt.state, ATTEMPT_RUNNING);
+    assert_int_equal(attempt.health, HEALTH_BAD);
+    assert_int_equal(attempt.health_since, 100);
+    assert_true(str_eq_c(attempt.health_problem, "HTTP 503"));
+}
+
 static void a_machine_taken_back_goes_on_with_the_next_target(void **state)
 {
     struct job_event lost = event_of(JOB_EVENT_LOST);
@@ -492,6 +550,9 @@ int main(void)
         cmocka_unit_test(an_offer_that_nobody_takes_costs_no_retry_and_comes_more_and_more_rarely),
         cmocka_unit_test(failed_work_is_tried_again_only_where_it_was_asked_for),
         cmocka_unit_test(a_service_starts_again_whatever_its_end),
+        cmocka_unit_test(a_service_starts_again_ever_later_until_it_has_run_well_for_a_while),
+        cmocka_unit_test(what_was_ended_for_its_health_says_so_whatever_its_exit_code),
+        cmocka_unit_test(the_health_of_a_service_is_its_attempts),
         cmocka_unit_test(a_machine_taken_back_goes_on_with_the_next_target),
         cmocka_unit_test(a_gang_is_so_far_as_its_slowest),
         cmocka_unit_test(the_first_bad_end_ends_the_gang_and_is_its_verdict),

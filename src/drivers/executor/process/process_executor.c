@@ -252,6 +252,15 @@ static enum err_code ask(struct process_executor *executor, const struct id *att
     return OK;
 }
 
+/* Jobs share the network of the machine. */
+static enum err_code executor_address(void *ctx, const struct id *attempt, char *ret_address,
+                                      size_t size, struct err *err)
+{
+    (void)ctx, (void)attempt, (void)err;
+    (void)snprintf(ret_address, size, "127.0.0.1");
+    return OK;
+}
+
 static enum err_code executor_stop(void *ctx, const struct id *attempt, struct err *err)
 {
     return ask(ctx, attempt, "stop", SIGTERM, err);
@@ -303,9 +312,11 @@ enum err_code process_executor_new(struct process_executor **ret_executor,
     executor->program = mem_copy_text(options->program);
     executor->user = (struct attempt_user){options->set_user, options->uid, options->gid};
     executor->port = (struct executor_port){.ctx = executor,
+                                            .shares_ports = true,
                                             .prepare = executor_prepare,
                                             .start = executor_start,
                                             .look = executor_look,
+                                            .address = executor_address,
                                             .stop = executor_stop,
                                             .kill = executor_kill,
                                             .remove = executor_remove,

@@ -35,12 +35,14 @@ class Volume(TypedDict, total=False):
 
 
 class Health(TypedDict, total=False):
-    """What answers while a service is well."""
+    """What answers while a service is well, and how it is asked: see docs/jobs.md."""
 
     port: int
     path: str
     every_s: int
+    timeout_s: int
     failures: int
+    starts_within_s: int
 
 
 class JobSpec(TypedDict, total=False):

@@ -8,16 +8,21 @@
 #define CONSOLE_PART_BYTES 262144
 #define LOOK_MS            500
 
+/* "running (unhealthy)", "queued (busy)". */
 static const char *job_state(struct cli *cli, const json_t *job)
 {
     const json_t *waiting = json_object_get(job, "waiting");
+    const json_t *health = json_object_get(job, "health");
 
+    if (json_is_object(health))
+        return arena_printf(&cli->arena, "%s (%s)", cli_get(job, "state"),
+                            cli_get(health, "state"));
     if (!json_is_object(waiting))
         return cli_get(job, "state");
     return arena_printf(&cli->arena, "%s (%s)", cli_get(job, "state"), cli_get(waiting, "code"));
 }
 
-/* "3 queued, 2 running". */
+/* "3 queued, 2 running"; "3 running (2 healthy)". */
 static const char *array_states(struct cli *cli, const json_t *array)
 {
     json_t *states = json_object_get(array, "states"), *count;
@@ -26,6 +31,9 @@ static const char *array_states(struct cli *cli, const json_t *array)
     json_object_foreach(states, state, count) text =
         arena_printf(&cli->arena, "%s%s%lld %s", text, *text ? ", " : "",
                      (long long)json_integer_value(count), state);
+    if (json_object_get(array, "healthy"))
+        text = arena_printf(&cli->arena, "%s (%lld healthy)", text,
+                            (long long)cli_get_i64(array, "healthy", 0));
     return text;
 }
 
@@ -80,6 +88,17 @@ static enum err_code get_job(struct cli *cli, const char *id, json_t **ret_job, 
                     err);
 }
 
+/* What a health event says. */
+static const char *event_detail(struct cli *cli, const json_t *event)
+{
+    const json_t *detail = json_object_get(event, "detail");
+    const char *health = cli_get(detail, "health"), *reason = cli_get(detail, "reason");
+
+    if (!*health)
+        return "";
+    return arena_printf(&cli->arena, "  %s%s%s", health, *reason ? ", " : "", reason);
+}
+
 static enum err_code print_events(struct cli *cli, const char *id, struct err *err)
 {
     CLEANUP(json_release) json_t *events = NULL;
@@ -89,9 +108,20 @@ static enum err_code print_events(struct cli *cli, const char *id, struct err *e
     TRY(cli_list(cli, arena_printf(&cli->arena, "/api/v1/jobs/%s/events", id), 1000, &events, err));
     printf("events\n");
     json_array_foreach(events, i, event)
-        printf("  %s  %-16s %-10s %s\n", cli_get(event, "at"), cli_get(event, "kind"),
-               cli_get(event, "state"), cli_get(event, "actor"));
+        printf("  %s  %-16s %-10s %s%s\n", cli_get(event, "at"), cli_get(event, "kind"),
+               cli_get(event, "state"), cli_get(event, "actor"), event_detail(cli, event));
     return OK;
+}
+
+static void print_health(struct cli *cli, const json_t *job)
+{
+    const json_t *health = json_object_get(job, "health");
+
+    if (!json_is_object(health))
+        return;
+    printf("health    %s since %s%s%s\n", cli_get(health, "state"),
+           cli_when(cli, cli_get(health, "since")), *cli_get(health, "problem") ? ": " : "",
+           cli_get(health, "problem"));
 }
 
 enum err_code cmd_job(struct cli *cli, int *ret_exit, struct err *err)
@@ -113,6 +143,7 @@ enum err_code cmd_job(struct cli *cli, int *ret_exit, struct err *err)
            cli_get(job, "owner"), cli_get(job, "state"));
     if (json_is_object(waiting))
         printf("waits     %s\n", cli_get(waiting, "text"));
+    print_health(cli, job);
     if (*cli_get(job, "reason"))
         printf("reason    %s\n", cli_get(job, "reason"));
     if (cli_get_i64(job, "exit_code", -1) >= 0)

@@ -257,20 +257,24 @@ static enum err_code set_after(struct cli *cli, json_t *body, struct err *err)
     return OK;
 }
 
-/* "8000", "8000/health". */
-static enum err_code set_service(struct cli *cli, json_t *spec, struct err *err)
+/* "8000", "8000/health", and how it is asked. */
+static enum err_code set_health(struct cli *cli, json_t *spec, struct err *err)
 {
     const char *text = cli_text(cli, "health");
     struct str rest = str_from(text ? text : ""), port_text;
     int64_t port = 0;
     json_t *health;
 
-    if (cli_flag(cli, "service"))
-        (void)json_object_set_new(spec, "kind", json_string("service"));
-    set_number(cli, "replicas", "replicas", spec);
-    if (!text)
+    if (!text && !cli_flag(cli, "health-every") && !cli_flag(cli, "health-timeout") &&
+        !cli_flag(cli, "health-failures") && !cli_flag(cli, "health-start"))
         return OK;
     health = object_in(spec, "health");
+    TRY(set_time(cli, "health-every", "every_s", health, err));
+    TRY(set_time(cli, "health-timeout", "timeout_s", health, err));
+    TRY(set_time(cli, "health-start", "starts_within_s", health, err));
+    set_number(cli, "health-failures", "failures", health);
+    if (!text)
+        return OK;
     if (str_cut(&rest, '/', &port_text))
         (void)json_object_set_new(health, "path",
                                   json_string(arena_printf(&cli->arena, "/%.*s", STR_ARG(rest))));
@@ -278,6 +282,14 @@ static enum err_code set_service(struct cli *cli, json_t *spec, struct err *err)
         return err_set(err, ERR_INVALID, "--health wants PORT or PORT/PATH, not \"%s\"", text);
     (void)json_object_set_new(health, "port", json_integer(port));
     return OK;
+}
+
+static enum err_code set_service(struct cli *cli, json_t *spec, struct err *err)
+{
+    if (cli_flag(cli, "service"))
+        (void)json_object_set_new(spec, "kind", json_string("service"));
+    set_number(cli, "replicas", "replicas", spec);
+    return set_health(cli, spec, err);
 }
 
 /* What it runs, asks for, and where. */

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import Agent
 from support import ROOT, Server, wait_for
 from test_cli import Cli
 
@@ -127,13 +129,24 @@ def test_the_file_in_the_docs_is_read_as_it_stands_there(cli: Cli) -> None:
     assert "wait_s: 600" in text and "HF_TOKEN: HUGGINGFACE" in text
 
 
-def test_dry_run_prints_yaml_that_launch_reads(cli: Cli) -> None:
+def test_dry_run_prints_yaml_that_launch_reads(cli: Cli, server: Server) -> None:
     path = cli.folder / "job.yaml"
     path.write_text(FILE)
     _, text = dry(cli, "-f", path, "--array", "0-9:3%2", "--config", 'odd={"a": [null, "1e5"]}')
     assert "  from: 0\n" in text and 'note: "true"' in text and '"1e5"' in text
     _, text = dry(cli, "--service", "--replicas", "2", "--health", "8000/up", "--", "serve")
     assert "path: /up" in text and "kind: service" in text
+    path.write_text(text)
+    how = ("--health-every", "1m", "--health-timeout", "2s", "--health-failures", "5")
+    made = submitted(cli, server, "-f", path, *how, "--health-start", "1h")
+    assert made["spec"]["health"] == {
+        "port": 8000,
+        "path": "/up",
+        "every_s": 60,
+        "timeout_s": 2,
+        "failures": 5,
+        "starts_within_s": 3600,
+    }
 
 
 @pytest.mark.parametrize(
@@ -169,6 +182,7 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(
         ("--after", "j234567abcdef:all"),
         ("--volume", "data"),
         ("--health", "up"),
+        ("--health-every", "often"),
         ("--target", "spot:soon"),
         ("--shm", "8X"),
     ],
@@ -177,6 +191,26 @@ def test_an_option_with_a_wrong_value_is_named(cli: Cli, words: tuple[str, str])
     done = cli.run("launch", "--dry-run", *words, "--", "true")
     assert done.returncode == 125 and words[0] in done.stderr
     assert words[1].split(":")[-1] in done.stderr
+
+
+def test_the_health_of_a_service_is_listed_and_shown(
+    cli: Cli, server: Server, tmp_path: Path
+) -> None:
+    launch = ("launch", "--project", "demo", "--no-code", "--service", "--health", "1/up")
+    with Agent(server, tmp_path / "agent"):
+        job = cli.ok(*launch, "--", "sleep", "1000").strip()
+        wait_for("its health", lambda: "running (starting)" in cli.ok("jobs"))
+        shown = cli.ok("job", job)
+        assert re.search(r"^health    starting since ", shown, re.MULTILINE), shown
+        assert re.search(r" health +running +agent:rack1  starting$", shown, re.MULTILINE), shown
+        cli.ok("cancel", job)
+        wait_for("its end", lambda: job not in cli.ok("jobs"))
+
+
+def test_replicas_cannot_be_waited_for_as_one_job(cli: Cli) -> None:
+    launch = ("launch", "--project", "demo", "--no-code", "--service", "--replicas", "2")
+    done = cli.run(*launch, "--wait", "--", "serve")
+    assert done.returncode == 125 and "--wait follows one job" in done.stderr
 
 
 def test_an_array_is_one_line_and_one_word(cli: Cli, server: Server) -> None:

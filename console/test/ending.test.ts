@@ -33,6 +33,19 @@ describe('how something ended', () => {
     expect(endingText({ ending: 'outranked', reason: 'for job jabcdefabcdef' })).toBe(
       'A higher priority took its place · for job jabcdefabcdef',
     )
+    expect(
+      endingText({
+        ending: 'unhealthy',
+        signal: 15,
+        reason: '3 health checks in a row failed: no answer within 5 s',
+      }),
+    ).toBe(
+      'It did not answer its health check · Signal 15 · 3 times in a row: no answer within 5 s',
+    )
+    const late = 'it did not come up within 600 s: connection refused'
+    expect(endingText({ ending: 'unhealthy', reason: late })).toBe(
+      'It did not answer its health check · not within 10 min 0 s: connection refused',
+    )
     const silent = 'nothing was heard of agent rack1 for 600 s'
     expect(endingText({ ending: 'node_lost', reason: silent })).toBe(
       'Its machine was lost · agent rack1, silent for 10 min 0 s',

@@ -1,6 +1,7 @@
 // How a run, job, attempt or rank ended, in words: the cause is kept apart from the exit code.
 import { formatDuration } from '../base/format'
 import { isKey, type Key, t, type Values } from '../base/i18n'
+import { problemText } from './problem'
 
 interface Ending {
   ending?: string | undefined
@@ -27,6 +28,16 @@ const KNOWN: [RegExp, Key | '', (match: string[]) => Values][] = [
     /^nothing was heard of agent (\S+) for (\d+) s$/,
     'reason.silent',
     ([, agent = '', s]) => ({ agent, time: seconds(s) }),
+  ],
+  [
+    /^(\d+) health checks in a row failed: (.*)$/,
+    'reason.health_failed',
+    ([, n, problem = '']) => ({ n: Number(n), problem: problemText(problem) }),
+  ],
+  [
+    /^it did not come up within (\d+) s: (.*)$/,
+    'reason.health_start',
+    ([, s, problem = '']) => ({ time: seconds(s), problem: problemText(problem) }),
   ],
 ]
 

@@ -15,7 +15,9 @@ import { t, tName } from '../base/i18n'
 import { gpuHours, namedTargets, needOf, needText } from './amount'
 import { endingText } from './ending'
 import { Card, Facts } from './facts'
+import { checkText, HealthFact } from './health'
 import { useNow } from './hooks'
+import { problemText } from './problem'
 import { StateBadge } from './state'
 import { rankText, waitingWords } from './waiting'
 
@@ -58,6 +60,7 @@ export function JobFacts({ job, currency, targets }: FactsProps): ReactElement {
       <Facts
         items={[
           [t('queue.column_state'), <StateBadge key="state" state={job.state} />],
+          [t('job.health'), job.health && <HealthFact key="health" job={job} />],
           [t('job.run_time'), <JobTime key="time" job={job} />],
           [
             jobEnded(job) ? t('job.cost') : t('job.cost_so_far'),
@@ -115,6 +118,9 @@ export function JobSpec({ job }: { job: Job }): ReactElement {
               </span>
             ),
           ],
+          [t('job.kind'), spec.kind === 'service' ? t('job.kind_service') : ''],
+          [t('job.replicas'), spec.replicas ? formatInteger(spec.replicas) : ''],
+          [t('job.health'), spec.health && <span className="mono">{checkText(spec)}</span>],
           [t('launch.image'), spec.image && <span className="mono">{spec.image}</span>],
           [t('launch.gpu_type'), [spec.gpu_type ?? []].flat().join(', ')],
           [t('launch.secrets'), pairs(spec.secrets)],
@@ -140,6 +146,7 @@ interface Detail {
   oom: boolean
   rank: number | null
   priority: number | null
+  health: string
 }
 
 /** What an event says of itself; what is not there or of another kind is left out. */
@@ -156,6 +163,7 @@ function detailOf(detail: JobEvent['detail']): Detail {
     oom: have.oom === true || have.oom === 1,
     rank: number('rank'),
     priority: number('priority'),
+    health: text('health'),
   }
 }
 
@@ -166,6 +174,11 @@ function detailText(event: JobEvent): string {
   if (detail.rank !== null) words.push(t('job.rank_one', { n: detail.rank }))
   if (event.kind === 'changed' && detail.priority !== null)
     words.push(t('job.priority_now', { n: detail.priority }))
+  if (event.kind === 'health') {
+    words.push(tName('health', detail.health))
+    if (detail.reason) words.push(problemText(detail.reason))
+    return words.join(' · ')
+  }
   const how = endingText(detail)
   if (how) words.push(how)
   return words.join(' · ')

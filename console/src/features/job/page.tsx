@@ -20,6 +20,7 @@ import { Button } from '../../widgets/button'
 import { Confirm } from '../../widgets/dialog'
 import { Shown } from '../../widgets/empty'
 import { endingText } from '../../widgets/ending'
+import { HealthBadge } from '../../widgets/health'
 import { useTitle } from '../../widgets/hooks'
 import { Icon } from '../../widgets/icon'
 import { JobFacts, JobSpec, JobTime, jobEnded, Timeline, Why } from '../../widgets/job'
@@ -56,6 +57,7 @@ function Head({ job, currency }: { job: Job; currency: string }): ReactElement {
     <header className="page-head thing-head">
       <h1 title={job.name}>{job.name || job.id}</h1>
       <StateBadge state={job.state} title={endingText(job) || undefined} />
+      <HealthBadge job={job} />
       <span className="thing-fact">
         <Icon name="clock" />
         <span className="visually-hidden">{t('job.run_time')}</span>

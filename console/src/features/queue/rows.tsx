@@ -13,6 +13,7 @@ import {
 import { t } from '../../base/i18n'
 import { gpuHours, needOf, needText } from '../../widgets/amount'
 import { endingText } from '../../widgets/ending'
+import { HealthBadge } from '../../widgets/health'
 import { JobTime } from '../../widgets/job'
 import { StateBadge } from '../../widgets/state'
 import { waitingWords } from '../../widgets/waiting'
@@ -73,7 +74,12 @@ const column = {
   }),
   state: (): Column => ({
     head: t('queue.column_state'),
-    cell: (job) => <StateBadge state={job.state} title={endingText(job) || undefined} />,
+    cell: (job) => (
+      <>
+        <StateBadge state={job.state} title={endingText(job) || undefined} />{' '}
+        <HealthBadge job={job} />
+      </>
+    ),
   }),
   why: (): Column => ({
     head: t('queue.column_why'),

@@ -47,11 +47,12 @@ VALUES (:key_id, :kind, :number, :text, :run_id);
 DELETE FROM attribute
 WHERE key_id = :key_id AND kind = :kind AND number = :number AND text = :text AND run_id = :run_id;
 
--- name: attribute_value_count
+-- name: attribute_value_known
 -- one row
-SELECT count(a.run_id) FROM (
-    SELECT run_id FROM attribute
-    WHERE key_id = :key_id AND kind = :kind AND number = :number AND text = :text LIMIT 1) a;
+SELECT CASE WHEN EXISTS (
+    SELECT 1 FROM attribute
+    WHERE key_id = :key_id AND kind = :kind AND number = :number AND text = :text)
+    THEN 1 ELSE 0 END AS known;
 
 -- name: attribute_of_run
 SELECT kind, number, text FROM attribute

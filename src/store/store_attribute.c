@@ -161,13 +161,13 @@ enum err_code store_attribute_get(struct store *store, run_id run, attribute_key
 static enum err_code is_new_value(struct store *store, const struct attribute *value, bool *ret_new,
                                   struct err *err)
 {
-    int64_t count = 0;
+    int64_t known = 0;
 
-    TRY(db__number(store->db, SQL_ATTRIBUTE_VALUE_COUNT,
+    TRY(db__number(store->db, SQL_ATTRIBUTE_VALUE_KNOWN,
                    ARGS(ARG_I64("key_id", value->key.v), ARG_I64("kind", value->kind),
                         ARG_I64("number", value->number), ARG_BYTES("text", value->text)),
-                   &count, err));
-    *ret_new = count == 0;
+                   &known, err));
+    *ret_new = known == 0;
     return OK;
 }
 

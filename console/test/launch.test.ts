@@ -73,6 +73,64 @@ describe('the launch form', () => {
     })
   })
 
+  it('makes arrays, what comes after others, services and data', () => {
+    const job = 'jaaaaaaaaaaaa'
+    const { body, faults } = build({
+      ...form,
+      array: '0-99:5%10',
+      after: `${job}\njbbbbbbbbbbbb:any\n`,
+      volumes: 'data:/data:ro\nout:/out',
+      buckets: 'models, logs',
+      kind: 'service',
+      replicas: '3',
+      health: '8000/up',
+      launcher: 'torchrun',
+      nodes: '2',
+      rest: { shm_bytes: 2 ** 30, health: { port: 1, every_s: 5 }, exclude: ['rack1'] },
+    })
+    expect(faults).toEqual({})
+    expect(body).toEqual({
+      array: { from: 0, to: 99, step: 5, limit: 10 },
+      after: [{ job }, { job: 'jbbbbbbbbbbbb', any: true }],
+      spec: {
+        command: ['python', 'train.py', '--name', 'a b'],
+        nodes: 2,
+        launcher: 'torchrun',
+        volumes: [
+          { name: 'data', path: '/data', read_only: true },
+          { name: 'out', path: '/out' },
+        ],
+        buckets: ['models', 'logs'],
+        kind: 'service',
+        replicas: 3,
+        health: { port: 8000, path: '/up', every_s: 5 },
+        shm_bytes: 2 ** 30,
+        exclude: ['rack1'],
+      },
+    })
+    const wrong = build({
+      ...form,
+      array: '5',
+      after: 'job1',
+      volumes: 'data',
+      kind: 'service',
+      replicas: '0',
+      health: 'up',
+    }).faults
+    expect(wrong).toEqual({
+      array: 'Write FROM-TO, FROM-TO:STEP or FROM-TO%LIMIT.',
+      after: 'Line 1: job1 is not the id of a job.',
+      volumes: 'Line 1 is not NAME:PATH or NAME:PATH:ro.',
+      replicas: 'A whole number from 1 to 1000.',
+      health: 'Write PORT or PORT/PATH.',
+    })
+    expect(
+      ['array', 'after', 'spec.volumes', 'spec.buckets', 'spec.health.port', 'spec.replicas'].map(
+        fieldOf,
+      ),
+    ).toEqual(['array', 'after', 'volumes', 'buckets', 'health', 'replicas'])
+  })
+
   it('says what is wrong, and in which field', () => {
     const { faults } = build({ ...form, gpus: '2000', env: 'A=1\n2B=3', timeout: 'soon' })
     expect(faults).toEqual({
@@ -132,6 +190,18 @@ describe('the launch form', () => {
       retryFailed: true,
       secrets: 'A=B',
       targets: [{ target: 'spot', wait: '' }],
+      array: '0-9%2',
+      after: 'jaaaaaaaaaaaa',
+      volumes: 'a:/a',
+      buckets: 'b',
+      kind: 'service',
+      replicas: '2',
+      health: '80',
+      launcher: 'torchrun',
+      rest: {
+        ...{ shm_bytes: 1, disk_bytes: 1, pids: 1, read_only_root: true, registry: 'R' },
+        ...{ gpu_memory_bytes: 1, grace_s: 5, exclude: ['rack1'] },
+      },
     }).body
     if (!filled) throw new Error('no job')
     const missing = optionsOf(form, filled).filter((one) => !known.has(one.flag))

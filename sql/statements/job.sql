@@ -142,6 +142,17 @@ FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
 JOIN app_user u ON u.id = j.owner_id JOIN queue q ON q.id = j.queue_id
 WHERE j.id = (SELECT min(e.id) FROM job e WHERE e.array_public_id = :array);
 
+-- The first element that waits, else the first that has not ended.
+-- name: job_array_next
+-- one row
+SELECT {job_columns}
+FROM job j JOIN project p ON p.id = j.project_id JOIN run r ON r.id = j.run_id
+JOIN app_user u ON u.id = j.owner_id JOIN queue q ON q.id = j.queue_id
+WHERE j.id = coalesce(
+    (SELECT min(e.id) FROM job e WHERE e.array_public_id = :array AND e.ended = 0
+        AND e.state IN ('held', 'queued', 'offered')),
+    (SELECT min(e.id) FROM job e WHERE e.array_public_id = :array AND e.ended = 0));
+
 -- What the scheduler goes by.
 -- columns: job_brief_columns
 j.id, j.public_id, j.project_id, j.service, j.state, j.priority, j.node_count, j.cpus, j.gpus,

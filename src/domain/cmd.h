@@ -37,12 +37,20 @@ struct lease_table {
     int64_t started_mono_ms; /* before it was heard, an agent counts as heard then: a full term */
 };
 
+/* A job in the order in which the scheduler looks at them. */
+struct wait_place {
+    job_id job, array; /* array 0: none */
+    project_id project;
+};
+
 /* What the scheduler said of waiting jobs in its last pass; false: nothing. thread: any */
 struct waits_port {
     bool (*find)(void *ctx, job_id job, struct wait *ret_wait);
     /* When it may start, by time limits alone; TIME_NONE: not known. Takes as long as the scheduler
      * needs. may block: worker only */
     time_ms (*estimate)(void *ctx, job_id job);
+    /* Those of rank `passed` + 1 on; 0: there are no more. */
+    size_t (*ranked)(void *ctx, int64_t passed, struct wait_place *ret_places, size_t max);
     void *ctx;
 };
 

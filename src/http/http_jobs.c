@@ -58,11 +58,40 @@ static enum err_code render_named(struct http_call *call, struct err *err)
                              : render_plain(call, &call->job, err);
 }
 
+/* A line of a folded list. */
+static enum err_code render_folded(struct http_call *call, const struct job *job, struct err *err)
+{
+    struct job next;
+
+    if (!job->array_count)
+        return render_plain(call, job, err);
+    TRY(jobs_array_next(&call->cmd, job, &next, err));
+    return render_array(call, &next, err);
+}
+
+static enum err_code list_ranked(struct http_call *call, struct job_filter *filter, struct err *err)
+{
+    int64_t passed = filter->before_id;
+    struct job *jobs;
+    size_t count = 0;
+
+    if (filter->state != JOB_STATE_COUNT || filter->array.len)
+        return err_set_field(err, ERR_INVALID, "order",
+                             "by rank are jobs that wait: without \"state\" and \"array\"");
+    TRY(jobs_list_ranked(&call->cmd, filter, &passed, &jobs, &count, err));
+    http_call_page_begin(call);
+    for (size_t i = 0; i < count; i++)
+        TRY(filter->fold && jobs[i].array_count ? render_array(call, &jobs[i], err)
+                                                : render_plain(call, &jobs[i], err));
+    http_call_page_end(call, passed ? http_call_number_cursor(call, passed) : NULL);
+    return OK;
+}
+
 enum err_code http_job_list(struct http_call *call, struct err *err)
 {
     struct job_filter filter = {.state = JOB_STATE_COUNT, .limit = http_call_limit(call)};
     struct job *jobs;
-    struct str state;
+    struct str state, order = {0};
     size_t count = 0;
 
     TRY(http_call_cursor_i64(call, &filter.before_id, err));
@@ -72,11 +101,12 @@ enum err_code http_job_list(struct http_call *call, struct err *err)
         filter.state = job_state_from_name(state);
     filter.open = http_call_query_bool(call, "open");
     filter.fold = http_call_query_bool(call, "fold");
+    if (http_call_query(call, "order", &order) && str_eq_c(order, "rank"))
+        return list_ranked(call, &filter, err);
     TRY(jobs_list(&call->cmd, &filter, &jobs, &count, err));
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
-        TRY(filter.fold && jobs[i].array_count ? render_array(call, &jobs[i], err)
-                                               : render_plain(call, &jobs[i], err));
+        TRY(filter.fold ? render_folded(call, &jobs[i], err) : render_plain(call, &jobs[i], err));
     http_call_page_end(call, count == (size_t)filter.limit
                                  ? http_call_number_cursor(call, jobs[count - 1].id.v)
                                  : NULL);

@@ -213,6 +213,8 @@ struct placement {
     int64_t console_bytes;
 };
 
+#define JOB_PRIORITY_SAME INT64_MIN
+
 struct job_event {
     enum job_event_kind kind;
     int64_t seq;
@@ -232,8 +234,8 @@ struct job_event {
     enum attempt_state rank_state;
     enum health_state health; /* of JOB_EVENT_HEALTH; the problem is the reason */
     int64_t next_step;        /* of LOST: go on with this step of the target list; 0: stay */
-    /* Of JOB_EVENT_SUBMITTED and CHANGED: priority, and where it waits; without a queue (id 0), a
-     * shape or targets (len 0) they stay as they are. */
+    /* Of JOB_EVENT_SUBMITTED and CHANGED: what stays as it is, is JOB_PRIORITY_SAME, a queue of
+     * id 0, a text of len 0. */
     int64_t priority;
     queue_id queue;
     struct str queue_name;

@@ -51,6 +51,8 @@ struct scheduler {
     struct lock *waits_lock;
     struct job_wait_row *waits; /* by job */
     size_t wait_count;
+    struct wait_place *ranked; /* by rank */
+    size_t ranked_count;
 };
 
 struct scheduler *scheduler_new(struct server *server)
@@ -83,6 +85,7 @@ void scheduler_free(struct scheduler *s)
     queue_free(s->notes);
     lock_free(s->waits_lock);
     mem_free(s->waits);
+    mem_free(s->ranked);
     mem_free(s);
 }
 
@@ -133,6 +136,20 @@ bool scheduler_wait_find(void *scheduler, job_id job, struct wait *ret_wait)
     return found;
 }
 
+size_t scheduler_ranked(void *scheduler, int64_t passed, struct wait_place *ret_places, size_t max)
+{
+    struct scheduler *s = scheduler;
+    size_t count = 0, from = (size_t)MAX(passed, 0);
+
+    lock_enter(s->waits_lock);
+    if (from < s->ranked_count) {
+        count = MIN(max, s->ranked_count - from);
+        memcpy(ret_places, s->ranked + from, count * sizeof *ret_places);
+    }
+    lock_leave(s->waits_lock);
+    return count;
+}
+
 time_ms scheduler_estimate(void *scheduler, job_id job)
 {
     struct scheduler *s = scheduler;
@@ -151,15 +168,22 @@ time_ms scheduler_estimate(void *scheduler, job_id job)
 static void publish_waits(struct scheduler *s, const struct jobs_decisions *d)
 {
     struct job_wait_row *old, *rows = mem_array(d->wait_count, sizeof *rows);
+    struct wait_place *old_ranked, *ranked = mem_array(d->ranked_count, sizeof *ranked);
 
     if (d->wait_count)
         memcpy(rows, d->waits, d->wait_count * sizeof *rows);
+    if (d->ranked_count)
+        memcpy(ranked, d->ranked, d->ranked_count * sizeof *ranked);
     lock_enter(s->waits_lock);
+    old_ranked = s->ranked;
+    s->ranked = ranked;
+    s->ranked_count = d->ranked_count;
     old = s->waits;
     s->waits = rows;
     s->wait_count = d->wait_count;
     lock_leave(s->waits_lock);
     mem_free(old);
+    mem_free(old_ranked);
 }
 
 /* A part of the decisions, as one command. */

@@ -52,6 +52,7 @@ void scheduler_leads(struct scheduler *scheduler, bool leads);
 /* For struct waits_port. */
 bool scheduler_wait_find(void *scheduler, job_id job, struct wait *ret_wait);
 time_ms scheduler_estimate(void *scheduler, job_id job);
+size_t scheduler_ranked(void *scheduler, int64_t passed, struct wait_place *ret_places, size_t max);
 
 /* The event streams. thread: command */
 struct hub *hub_new(void);

@@ -180,6 +180,14 @@ enum err_code store_job_array_first(struct store *store, const struct id *array,
     return code == OK ? OK : err_set(err, code, "job %s not found", array->text);
 }
 
+enum err_code store_job_array_next(struct store *store, const struct id *array, struct arena *arena,
+                                   struct job *ret_job, bool *ret_found, struct err *err)
+{
+    *ret_found =
+        job_one(store, SQL_JOB_ARRAY_NEXT, ARGS(ARG_ID("array", array)), arena, ret_job) == OK;
+    return store_trouble(store, err);
+}
+
 enum err_code store_job_array_states(struct store *store, const struct id *array,
                                      int64_t ret_counts[JOB_STATE_COUNT], struct err *err)
 {

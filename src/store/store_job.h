@@ -31,6 +31,11 @@ MUST_CHECK enum err_code store_job_list(struct store *store, const struct job_fi
 MUST_CHECK enum err_code store_job_array_first(struct store *store, const struct id *array,
                                                struct arena *arena, struct job *ret_job,
                                                struct err *err);
+/* Its first element that waits, else the first that has not ended; *ret_found is false when all
+ * have ended. */
+MUST_CHECK enum err_code store_job_array_next(struct store *store, const struct id *array,
+                                              struct arena *arena, struct job *ret_job,
+                                              bool *ret_found, struct err *err);
 /* How many of its elements are in each state. */
 MUST_CHECK enum err_code store_job_array_states(struct store *store, const struct id *array,
                                                 int64_t ret_counts[JOB_STATE_COUNT],

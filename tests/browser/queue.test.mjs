@@ -59,6 +59,31 @@ const submit = async (name, spec, more = {}) => {
   return job
 }
 
+/** What the command line would submit. */
+const dryRun = (line) =>
+  execFileSync(
+    'bash',
+    ['-c', line.replace('euvyra launch', `${programs}/euvyra launch --dry-run`)],
+    {
+      ...{ cwd: server.folder, encoding: 'utf8' },
+      env: { ...process.env, EUVYRA_SERVER: server.url, EUVYRA_API_KEY: 'unused' },
+    },
+  )
+
+/** The lines of a file without their order. */
+const membersOf = (file) =>
+  file
+    .split('\n')
+    .map((line) => line.replace(/^ *- /, (mark) => ' '.repeat(mark.length)))
+    .sort()
+
+/** A refusal that the test asked for is no trouble. */
+function refusalSeen(status) {
+  const at = opened.trouble.findIndex((text) => text.includes(`status of ${status}`))
+  assert.notEqual(at, -1)
+  opened.trouble.splice(at, 1)
+}
+
 let running
 let offer
 let waiting
@@ -80,16 +105,10 @@ describe('the launch form', () => {
     await page.getByRole('button', { name: 'As a file' }).click()
     const file = await page.getByRole('note', { name: 'As a file' }).textContent()
     writeFileSync(join(server.folder, 'job.yaml'), file)
-    const euvyra = `${programs}/euvyra launch --dry-run`
-    const dry = (line) =>
-      execFileSync('bash', ['-c', line.replace('euvyra launch', euvyra)], {
-        ...{ cwd: server.folder, encoding: 'utf8' },
-        env: { ...process.env, EUVYRA_SERVER: server.url, EUVYRA_API_KEY: 'unused' },
-      })
-    const said = dry(command)
+    const said = dryRun(command)
     assert.match(said, /gpus: 6/)
     assert.match(said, /timeout_s: 7200/)
-    assert.equal(dry('euvyra launch -f job.yaml --project vision --no-code'), said)
+    assert.equal(dryRun('euvyra launch -f job.yaml --project vision --no-code'), said)
     await isClean()
     await page.getByRole('button', { name: 'Launch', exact: true }).click()
     await page.waitForURL('**/jobs/j*')
@@ -101,6 +120,79 @@ describe('the launch form', () => {
     )
     offer = await agent.start()
     await page.locator('.page-head [data-state=running]').waitFor()
+    await isClean()
+  })
+})
+
+describe('the launch form for many jobs', () => {
+  it('submits an array after another job, and its file is that of the command line', async () => {
+    const first = await submit('prepare', { gpus: 64 })
+    await page.goto(`${server.url}/launch?project=vision`)
+    await page.getByRole('textbox', { name: 'Command' }).fill('python train.py')
+    await page.getByRole('textbox', { name: 'Name' }).fill('sweep')
+    await page.getByRole('textbox', { name: 'Array' }).fill('0-9')
+    await page.getByLabel('Add a job').selectOption({ label: 'prepare' })
+    assert.equal(await page.getByRole('textbox', { name: 'After' }).inputValue(), first)
+    await page.getByRole('textbox', { name: 'After' }).fill(`${first}:any`)
+    const array = page.getByRole('textbox', { name: 'Array' })
+    await array.fill('0-9%')
+    await page.getByText('Write FROM-TO, FROM-TO:STEP or FROM-TO%LIMIT.').first().waitFor()
+    await array.fill('0-9999%2')
+    await page.getByRole('button', { name: 'Launch', exact: true }).click()
+    await page.getByRole('alert').filter({ hasText: '1000' }).waitFor()
+    assert.equal(await array.getAttribute('aria-invalid'), 'true')
+    refusalSeen(400)
+    await array.fill('0-9%2')
+    const command = await page.getByRole('note', { name: 'As a command' }).textContent()
+    await page.getByRole('button', { name: 'As a file' }).click()
+    const file = await page.getByRole('note', { name: 'As a file' }).textContent()
+    writeFileSync(join(server.folder, 'array.yaml'), file)
+    const said = dryRun(command)
+    assert.match(said, /limit: 2/)
+    assert.match(said, /any: true/)
+    const same = dryRun('euvyra launch -f array.yaml --project vision --no-code')
+    assert.deepEqual(membersOf(same), membersOf(said))
+    await isClean()
+    await page.getByRole('button', { name: 'Launch', exact: true }).click()
+    await page.waitForURL('**/jobs/j*')
+    const id = page.url().split('/').pop()
+    const { items } = await admin('GET', `/jobs?array=${id}`)
+    assert.deepEqual(
+      [items.length, items[0].array.limit, items[0].waiting.code, items[0].name],
+      [10, 2, 'after', 'sweep-0'],
+    )
+    await page.goto(`${server.url}/queue`)
+    const line = page.locator(`[data-job=${id}]`)
+    await line.getByText('Queued: 10').waitFor()
+    assert.equal(await page.locator('[data-job]').filter({ hasText: 'sweep-' }).count(), 0)
+    await line.getByRole('button', { name: 'Show the jobs of sweep' }).click()
+    await page.getByRole('link', { name: 'sweep-9' }).waitFor()
+    await isClean()
+    await line.getByRole('button', { name: 'Hide the jobs of sweep' }).click()
+    await admin('POST', `/jobs/${id}/cancel`)
+    await admin('POST', `/jobs/${first}/cancel`)
+    await page.locator('.queue-section').getByText('Cancelled: 10').waitFor()
+  })
+
+  it('says at the field what the server refuses of a service and its data', async () => {
+    await page.goto(`${server.url}/launch?project=vision`)
+    await page.getByRole('textbox', { name: 'Command' }).fill('python serve.py')
+    await page.getByLabel('Kind').selectOption('service')
+    await page.getByRole('spinbutton', { name: 'Replicas' }).fill('2')
+    await page.getByRole('textbox', { name: 'Health check' }).fill('8000/up')
+    await page.getByRole('textbox', { name: 'Volumes' }).fill('data:/data:ro')
+    await page.getByLabel('Target').selectOption('rack')
+    await page.locator('[data-target=rack]').getByText('has no volume or bucket data').waitFor()
+    const file = page.getByRole('button', { name: 'As a file' })
+    await file.click()
+    const text = await page.getByRole('note', { name: 'As a file' }).textContent()
+    assert.match(text, /replicas: 2\n/)
+    assert.match(text, /port: 8000\n\s+path: "?\/up/)
+    await page.getByRole('button', { name: 'Launch', exact: true }).click()
+    await page.getByRole('alert').filter({ hasText: 'has no volume "data"' }).waitFor()
+    const volumes = page.getByRole('textbox', { name: 'Volumes' })
+    assert.equal(await volumes.getAttribute('aria-invalid'), 'true')
+    refusalSeen(422)
     await isClean()
   })
 })

@@ -312,6 +312,8 @@ export const useSeries = (query: SeriesQuery, enabled: boolean): Asked<MetricCol
 
 interface JobsQuery {
   open?: boolean
+  fold?: boolean
+  order?: 'rank'
   project?: string
   state?: JobState
 }
@@ -319,7 +321,7 @@ interface JobsQuery {
 const jobPage = (query: JobsQuery) =>
   ask(client.GET('/api/v1/jobs', { params: { query: { ...query, limit: PAGE } } }))
 
-/** Jobs of a queue page: those that wait by rank, those that run, the newest that have ended. */
+/** Jobs of a queue page: those that wait next, those that run, the newest that have ended. */
 export interface JobsShown {
   items: Job[]
   more: boolean // open ones beyond these
@@ -336,17 +338,45 @@ const BEHIND: JobState[] = [
   'cancelled',
 ]
 
+/** A line for each array, and one for each other job. */
 async function jobsShown(project: string): Promise<JobsShown> {
   const where = project ? { project } : {}
-  const open = await jobPage({ ...where, open: true })
+  const [open, first] = await Promise.all([
+    jobPage({ ...where, open: true, fold: true }),
+    jobPage({ ...where, order: 'rank', fold: true }),
+  ])
   const more = open.next_cursor !== null
-  const rest = more ? BEHIND.map((state) => jobPage({ ...where, state })) : [jobPage(where)]
-  const found = new Map(open.items.map((job) => [job.id, job]))
-  for (const page of await Promise.all(rest)) {
-    for (const job of page.items) if (!found.has(job.id)) found.set(job.id, job)
+  const rest = more
+    ? BEHIND.map((state) => jobPage({ ...where, state }))
+    : [jobPage({ ...where, fold: true })]
+  // Of many that wait the next ones are shown, not the newest.
+  const behind = more && first.items.length > 0
+  const rested = behind ? open.items.filter((job) => !job.waiting?.rank) : open.items
+  const found = new Map<string, Job>()
+  const add = (job: Job): void => {
+    const line = job.array ? job.array.id : job.id
+    if (!found.has(line) && !found.has(job.id)) found.set(job.array?.states ? line : job.id, job)
   }
+  for (const job of [...(behind ? first.items : []), ...rested]) add(job)
+  for (const page of await Promise.all(rest)) page.items.forEach(add)
   return { items: [...found.values()], more }
 }
+
+/** The jobs of an array, first to last, a page at a time. */
+export const useArray = (array: string, enabled: boolean) =>
+  useInfiniteQuery<{ items: Job[]; next_cursor: string | null }, ApiError>({
+    queryKey: ['jobs', 'array', array],
+    enabled,
+    initialPageParam: '',
+    queryFn: ({ pageParam }) => {
+      const cursor = pageParam ? { cursor: String(pageParam) } : {}
+      return ask(
+        client.GET('/api/v1/jobs', { params: { query: { array, limit: PAGE, ...cursor } } }),
+      )
+    },
+    getNextPageParam: (last) => last.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+  })
 
 export const useJobs = (project: string, enabled = true): Asked<JobsShown> =>
   useQuery({

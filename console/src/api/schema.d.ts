@@ -647,7 +647,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List jobs of the projects you may see: waiting ones in order of rank, then newest first */
+        /** List jobs of the projects you may see, newest first, or those that wait by rank */
         get: operations["job_list"];
         put?: never;
         post?: never;
@@ -3664,8 +3664,10 @@ export interface operations {
                 open?: boolean;
                 /** @description Only the elements of this array, first to last */
                 array?: string;
-                /** @description Of each array only its first element, with how many are in which state */
+                /** @description Of each array one element: the first that waits, else the first that has not ended, else the first; with how many are in which state */
                 fold?: boolean;
+                /** @description rank: jobs that wait in their queue, the next first; without state and array */
+                order?: "newest" | "rank";
             };
             header?: never;
             path?: never;

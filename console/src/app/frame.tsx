@@ -98,7 +98,7 @@ function UserMenu({ onKeys }: { onKeys: () => void }): ReactElement {
 function Rail({ path, onKeys }: { path: string; onKeys: () => void }): ReactElement {
   return (
     <nav className="rail" aria-label={t('nav.main')}>
-      <Link href="/" className="rail-brand">
+      <Link href="/" className="rail-brand" aria-label={t('app.name')}>
         <Logo size={22} />
         <span className="rail-word">{t('app.name')}</span>
       </Link>

@@ -147,6 +147,26 @@ interface Detail {
   rank: number | null
   priority: number | null
   health: string
+  queue: string
+  targets: string[]
+}
+
+/** Names of the targets of an event: one name, or a list with waits. */
+function targetsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (!Array.isArray(value)) return []
+  return value.flatMap((one: unknown) =>
+    typeof one === 'object' && one !== null && 'target' in one ? [String(one.target)] : [],
+  )
+}
+
+/** What a change of a waiting job made of it. */
+function changedText({ priority, queue, targets }: Detail): string {
+  const words: string[] = []
+  if (priority !== null) words.push(t('job.priority_now', { n: priority }))
+  if (queue) words.push(t('job.queue_now', { name: queue }))
+  if (targets.length > 0) words.push(t('job.targets_now', { names: targets.join(', ') }))
+  return words.join(', ')
 }
 
 /** What an event says of itself; what is not there or of another kind is left out. */
@@ -164,16 +184,17 @@ function detailOf(detail: JobEvent['detail']): Detail {
     rank: number('rank'),
     priority: number('priority'),
     health: text('health'),
+    queue: text('queue'),
+    targets: targetsOf(have.targets),
   }
 }
 
 /** Why it happened: cause, evidence, which rank. */
 function detailText(event: JobEvent): string {
   const detail = detailOf(event.detail)
+  if (event.kind === 'changed') return changedText(detail)
   const words: string[] = []
   if (detail.rank !== null) words.push(t('job.rank_one', { n: detail.rank }))
-  if (event.kind === 'changed' && detail.priority !== null)
-    words.push(t('job.priority_now', { n: detail.priority }))
   if (event.kind === 'health') {
     words.push(tName('health', detail.health))
     if (detail.reason) words.push(problemText(detail.reason))

@@ -78,6 +78,16 @@ MUST_CHECK enum err_code jobs_require(struct cmd *cmd, const struct id *id, enum
                                       struct job *ret_job, struct err *err);
 MUST_CHECK enum err_code jobs_list(struct cmd *cmd, struct job_filter *filter,
                                    struct job **ret_jobs, size_t *ret_count, struct err *err);
+/* Waiting jobs as the scheduler looks at them, the next first: of the filter `project`, `fold` and
+ * `limit` count. `fold`: of an array the first of them alone. *passed ranks are left out, and
+ * become those that were looked at: 0 when there are no more. */
+MUST_CHECK enum err_code jobs_list_ranked(struct cmd *cmd, const struct job_filter *filter,
+                                          int64_t *passed, struct job **ret_jobs, size_t *ret_count,
+                                          struct err *err);
+/* The element that says most of its array: the first that waits, else the first that has not ended,
+ * else `job`. */
+MUST_CHECK enum err_code jobs_array_next(struct cmd *cmd, const struct job *job,
+                                         struct job *ret_job, struct err *err);
 MUST_CHECK enum err_code jobs_attempts(struct cmd *cmd, job_id job, struct attempt **ret_attempts,
                                        size_t *ret_count, struct err *err);
 /* The placements of one of its attempts, by rank. */

@@ -109,8 +109,10 @@ static enum err_code move(struct cmd *cmd, struct job *job, const struct job_cha
     places_of(cmd, spec, &s);
     TRY(job_shape_decode(job->shape, cmd->arena, &shape, err));
     TRY(jobs__steps_of(cmd, job->project, &queue, &s, &shape, err));
-    event->queue = queue.id;
-    event->queue_name = queue.name;
+    if (c->queue.len) {
+        event->queue = queue.id;
+        event->queue_name = queue.name;
+    }
     event->shape = job_shape_encode(&shape, cmd->arena);
     return OK;
 }
@@ -143,11 +145,11 @@ static enum err_code change_one(struct cmd *cmd, struct job *job, const struct j
 
     TRY(check_state(job, c, err));
     TRY(move(cmd, job, c, &changed, err));
-    changed.priority = c->has_priority ? c->priority : job->priority;
+    changed.priority = c->has_priority ? c->priority : JOB_PRIORITY_SAME;
     changed.reason = words(cmd, c);
     if (changed.reason.len)
         TRY(jobs__happen(cmd, job, NULL, &changed, err));
-    if (changed.queue.v)
+    if (changed.shape.len)
         TRY(store_job_move(cmd->store, job, err));
     if ((c->held == 1 && job->state == JOB_QUEUED) || (c->held == 0 && job->state == JOB_HELD))
         TRY(jobs__happen(cmd, job, NULL, &held, err));

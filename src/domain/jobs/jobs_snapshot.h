@@ -50,6 +50,8 @@ struct jobs_decisions {
         struct wait wait;
     } * waits; /* by job; of a snapshot with all jobs */
     size_t wait_count;
+    struct wait_place *ranked; /* by rank: those of them that may start */
+    size_t ranked_count;
 };
 void jobs_snapshot_decide(struct jobs_snapshot *snapshot, const struct sched_snapshot *sched,
                           const struct sched_result *result, struct arena *arena,

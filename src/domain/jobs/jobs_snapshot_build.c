@@ -636,9 +636,12 @@ static void decide_waits(const struct jobs_snapshot *s, const struct sched_resul
 {
     d->waits = arena_array(arena, s->job_count, sizeof(d->waits[0]));
     d->broken = arena_array(arena, s->job_count, sizeof(d->broken[0]));
-    for (size_t i = 0; i < result->wait_count; i++)
-        d->waits[d->wait_count++] = (struct job_wait_row){
-            s->jobs[s->built_jobs[result->waits[i].job]]->id, result->waits[i].wait};
+    d->ranked = arena_array(arena, result->wait_count, sizeof(d->ranked[0]));
+    for (size_t i = 0; i < result->wait_count; i++) {
+        const struct known_job *k = s->jobs[s->built_jobs[result->waits[i].job]];
+        d->waits[d->wait_count++] = (struct job_wait_row){k->id, result->waits[i].wait};
+        d->ranked[d->ranked_count++] = (struct wait_place){k->id, k->array, k->project};
+    }
     for (size_t i = 0; i < s->job_count; i++) {
         const struct known_job *k = s->jobs[i];
         struct wait wait = {.resource = RESOURCE_NONE,

@@ -221,7 +221,8 @@ static void apply_rank(struct job *job, const struct job_event *e)
 /* A new list of targets begins anew. */
 static void apply_place(struct job *job, const struct job_event *e)
 {
-    job->priority = e->priority;
+    if (e->priority != JOB_PRIORITY_SAME)
+        job->priority = e->priority;
     if (e->queue.v) {
         job->queue = e->queue;
         job->queue_name = e->queue_name;
@@ -428,7 +429,7 @@ static void put_json(struct json_writer *w, const char *key, struct str json)
 
 static void put_place(struct json_writer *w, const struct job_event *e)
 {
-    put_if(w, "priority", e->priority, 0);
+    put_if(w, "priority", e->priority, JOB_PRIORITY_SAME);
     put_if(w, "queue_id", e->queue.v, 0);
     put_text(w, "queue", e->queue_name);
     put_json(w, "shape", e->shape);
@@ -534,6 +535,7 @@ enum err_code job_event_decode(struct str detail, struct arena *arena, struct jo
     int64_t exit_code = EXIT_NONE, exit_signal = EXIT_NONE;
     struct str reason = {0}, ending = STR(""), rank_state = {0}, health = STR("");
 
+    event->priority = JOB_PRIORITY_SAME;
     TRY(json_parse(detail, DETAIL_BYTES_MAX, &json, err));
     take_place(json, arena, event);
     json_reader_init(&r, json, "", err);

@@ -34,6 +34,14 @@ function named(body: Body | null, targets: Target[]): Target[] {
   return names.flatMap((name) => targets.filter((target) => target.name === name))
 }
 
+/** A volume or bucket that the job names and the target does not have. */
+function lacks(target: Target, spec: Job['spec']): string | null {
+  const missing =
+    spec.volumes?.find((one) => !target.volumes.some((have) => have.name === one.name))?.name ??
+    spec.buckets?.find((name) => !target.buckets.some((have) => have.name === name))
+  return missing === undefined ? null : t('fit.no_volume', { name: missing })
+}
+
 function leftText(budget: Budget | undefined, currency: string): string {
   const words: string[] = []
   const { gpu_ms: ms, cost_micro: cost } = budget?.left ?? { gpu_ms: null, cost_micro: null }
@@ -48,11 +56,11 @@ export function Fits({ body, place }: { body: Body | null; place: Place }): Reac
   const need = needOf({ spec })
   const types = spec.gpu_type === undefined ? [] : [spec.gpu_type].flat()
   const rows = named(body, place.targets).map((target) => {
-    const closed = closedBy(target.name, queue, shares)
+    const closed = closedBy(target.name, queue, shares) ?? lacks(target, spec)
     const fit = fitOf(target, agents, { ...need, gpuTypes: types })
     return { target, fits: fit.fits && closed === null, text: closed ?? fit.text }
   })
-  const limit = spec.timeout_s ?? queue?.timeout_s ?? null
+  const limit = spec.timeout_s ?? (spec.kind === 'service' ? null : (queue?.timeout_s ?? null))
   const left = leftText(budget, currency)
   return (
     <Card title={t('launch.fits')}>

@@ -1,6 +1,6 @@
 // The same job as a command line and as a file for the command line.
 import type { Body, Form } from './form'
-import { quoteWord, writeSize, writeTime, writeYaml } from './words'
+import { quoteWord, writeArray, writeSize, writeTime, writeYaml } from './words'
 
 interface Option {
   flag: string
@@ -29,6 +29,50 @@ function targets({ spec }: Body): Option[] {
   }))
 }
 
+const volumes = ({ spec }: Body): Option[] =>
+  (spec.volumes ?? []).map(({ name, path, read_only: readOnly }) => ({
+    flag: 'volume',
+    value: `${name}:${path}${readOnly ? ':ro' : ''}`,
+  }))
+
+const many = (name: string, values: string[] | undefined): Option[] =>
+  (values ?? []).map((value) => ({ flag: name, value }))
+
+const size = (name: string, bytes: number | undefined): Option => ({
+  flag: name,
+  value: bytes === undefined ? undefined : writeSize(bytes),
+})
+
+/** A job for each index, and what comes before. */
+function series({ array, after }: Body): Option[] {
+  return [
+    { flag: 'array', value: array && writeArray(array) },
+    ...many(
+      'after',
+      after?.map((one) => `${one.job}${one.any ? ':any' : ''}`),
+    ),
+  ]
+}
+
+function service({ spec }: Body): Option[] {
+  return [
+    flag('service', spec.kind === 'service'),
+    { flag: 'replicas', value: spec.replicas },
+    { flag: 'health', value: spec.health && `${spec.health.port}${spec.health.path ?? ''}` },
+  ]
+}
+
+/** Limits of its container. */
+function container({ spec }: Body): Option[] {
+  return [
+    { flag: 'registry', value: spec.registry },
+    size('shm', spec.shm_bytes),
+    size('disk', spec.disk_bytes),
+    { flag: 'pids', value: spec.pids },
+    flag('read-only-root', spec.read_only_root),
+  ]
+}
+
 const types = ({ spec }: Body): Option[] =>
   [spec.gpu_type ?? []].flat().map((value) => ({ flag: 'gpu-type', value }))
 
@@ -43,20 +87,26 @@ export function optionsOf(form: Form, body: Body): Option[] {
     { flag: 'gpus', value: spec.gpus },
     ...types(body),
     { flag: 'cpus', value: spec.cpus },
-    {
-      flag: 'memory',
-      value: spec.memory_bytes === undefined ? undefined : writeSize(spec.memory_bytes),
-    },
+    size('gpu-memory', spec.gpu_memory_bytes),
+    size('memory', spec.memory_bytes),
     { flag: 'nodes', value: spec.nodes },
+    { flag: 'launcher', value: spec.launcher },
+    ...container(body),
+    ...volumes(body),
+    ...many('bucket', spec.buckets),
     ...targets(body),
+    ...many('exclude', spec.exclude),
     { flag: 'queue', value: body.queue },
     { flag: 'priority', value: body.priority },
     {
       flag: 'timeout',
       value: spec.timeout_s === undefined ? undefined : writeTime(spec.timeout_s),
     },
+    { flag: 'grace', value: spec.grace_s === undefined ? undefined : writeTime(spec.grace_s) },
     { flag: 'retries', value: spec.retries },
     flag('retry-failed', spec.retry_failed),
+    ...service(body),
+    ...series(body),
     ...pairs('config', spec.config),
     ...pairs('env', spec.env),
     ...pairs('secret', spec.secrets),

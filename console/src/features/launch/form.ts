@@ -31,6 +31,15 @@ export interface Form {
   retries: string
   retryFailed: boolean
   held: boolean
+  kind: 'batch' | 'service'
+  replicas: string
+  health: string
+  launcher: 'exec' | 'torchrun' | 'deepspeed'
+  array: string
+  after: string
+  volumes: string
+  buckets: string
+  rest: Partial<JobSpec> // of an earlier job, what the form has no fields for
 }
 
 export const EMPTY: Form = {
@@ -55,6 +64,15 @@ export const EMPTY: Form = {
   retries: '',
   retryFailed: false,
   held: false,
+  kind: 'batch',
+  replicas: '',
+  health: '',
+  launcher: 'exec',
+  array: '',
+  after: '',
+  volumes: '',
+  buckets: '',
+  rest: {},
 }
 
 export type Faults = Partial<Record<keyof Form, string>>
@@ -103,6 +121,7 @@ const LIMITS = {
   nodes: [1, 1024],
   priority: [-1000, 1000],
   retries: [0, 100],
+  replicas: [1, 1000],
 } as const
 
 function readNumber(field: keyof typeof LIMITS, text: string): number | undefined {
@@ -149,6 +168,67 @@ function targetsOf(form: Form): Partial<JobSpec> {
   return { targets }
 }
 
+const linesIn = (text: string): [number, string][] =>
+  text
+    .split('\n')
+    .map((line, i): [number, string] => [i + 1, line.trim()])
+    .filter(([, line]) => line !== '')
+
+const ARRAY = /^(\d{1,10})-(\d{1,10})(?::(\d{1,10}))?(?:%(\d{1,4}))?$/
+
+/** "0-99:5%10": first, last, step, how many at once. */
+export function readArray(text: string): JobCreate['array'] {
+  if (text.trim() === '') return undefined
+  const match = ARRAY.exec(text.trim())
+  if (!match) throw new Error(t('launch.bad_array'))
+  const [, from, to, step, limit] = match
+  return {
+    from: Number(from),
+    to: Number(to),
+    ...(step ? { step: Number(step) } : {}),
+    ...(limit ? { limit: Number(limit) } : {}),
+  }
+}
+
+/** Ids of jobs and arrays, one a line, with ":any" where any end will do. */
+export function readAfter(text: string): JobCreate['after'] {
+  return linesIn(text).map(([n, line]) => {
+    const match = /^(j[a-z2-7]{12})(:any)?$/.exec(line)
+    if (!match?.[1]) throw new Error(t('launch.bad_after', { n, name: line }))
+    return match[2] ? { job: match[1], any: true } : { job: match[1] }
+  })
+}
+
+function readVolumes(text: string): JobSpec['volumes'] {
+  return linesIn(text).map(([n, line]) => {
+    const match = /^([^:\s]+):([^:]+?)(:ro)?$/.exec(line)
+    if (!match?.[1] || !match[2]) throw new Error(t('launch.bad_volume', { n }))
+    const mount = { name: match[1], path: match[2] }
+    return match[3] ? { ...mount, read_only: true } : mount
+  })
+}
+
+/** "8000/up", over what an earlier job said besides. */
+function readHealth(text: string, before: JobSpec['health']): JobSpec['health'] {
+  if (text.trim() === '') return undefined
+  const match = /^(\d{1,5})(\/\S*)?$/.exec(text.trim())
+  if (!match) throw new Error(t('launch.bad_health'))
+  const { path: _, ...kept } = before ?? { port: 0 }
+  return { ...kept, port: Number(match[1]), ...(match[2] ? { path: match[2] } : {}) }
+}
+
+type Take = ReturnType<typeof reader>
+
+/** What only a service has. */
+function serviceOf(form: Form, take: Take): Partial<JobSpec> {
+  if (form.kind !== 'service') return {}
+  return set({
+    kind: 'service',
+    replicas: take('replicas', () => readNumber('replicas', form.replicas)),
+    health: take('health', () => readHealth(form.health, form.rest.health)),
+  }) as Partial<JobSpec>
+}
+
 export function build(form: Form): Built {
   const faults: Faults = {}
   const take = reader(faults)
@@ -160,7 +240,9 @@ export function build(form: Form): Built {
       readLines(form.config, CONFIG_KEY).map(({ name, value }) => [name, readValue(value)]),
     ),
   )
+  const { health: _, ...rest } = form.rest
   const spec: JobSpec = set({
+    ...rest,
     command,
     image: form.image.trim() || undefined,
     code: form.code || undefined,
@@ -168,20 +250,26 @@ export function build(form: Form): Built {
     env: take('env', () => mapOf(readLines(form.env, NAME))),
     secrets: take('secrets', () => mapOf(readLines(form.secrets, NAME))),
     gpus: take('gpus', () => readNumber('gpus', form.gpus)),
-    gpu_type: form.gpuType.trim() || undefined,
+    gpu_type: form.gpuType.trim() || rest.gpu_type,
     cpus: take('cpus', () => readNumber('cpus', form.cpus)),
     memory_bytes: take('memory', () => readSize(form.memory)),
     nodes: take('nodes', () => readNumber('nodes', form.nodes)),
+    launcher: form.launcher === 'exec' ? undefined : form.launcher,
     ...take('targets', () => targetsOf(form)),
     timeout_s: take('timeout', () => readTime(form.timeout)),
     retries: take('retries', () => readNumber('retries', form.retries)),
     retry_failed: form.retryFailed || undefined,
+    volumes: take('volumes', () => readVolumes(form.volumes)),
+    buckets: form.buckets.split(/[\s,]+/).filter((name) => name !== ''),
+    ...serviceOf(form, take),
   }) as JobSpec
   const body = set({
     name: form.name.trim() || undefined,
     queue: form.queue === 'default' ? undefined : form.queue,
     priority: take('priority', () => readNumber('priority', form.priority)),
     held: form.held || undefined,
+    array: take('array', () => readArray(form.array)),
+    after: take('after', () => readAfter(form.after)),
     spec,
   }) as Body
   return { body: command.length > 0 ? body : null, faults }

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, type ReactElement, useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
-import { ApiError, ask, client, type Job, type Project } from '../../api/client'
+import { ApiError, ask, client, type Job, type Project, type Target } from '../../api/client'
 import {
   useAgents,
   useBudget,
@@ -25,6 +25,8 @@ import { useShortcuts, useTitle, useViewParam } from '../../widgets/hooks'
 import { sharesAbove } from '../../widgets/shares'
 import { Fits, Same } from './beside'
 import { build, EMPTY, type Faults, type Form, fieldOf } from './form'
+import { at, type PartProps } from './part'
+import { Data, Kind, Series } from './series'
 import { quoteWord, writeSize, writeTime } from './words'
 
 const linesOf = (map: Record<string, unknown> | undefined): string =>
@@ -33,6 +35,20 @@ const linesOf = (map: Record<string, unknown> | undefined): string =>
     .join('\n')
 
 const numberText = (n: number | undefined): string => (n === undefined ? '' : String(n))
+
+const IN_FORM = [
+  ...['command', 'code', 'image', 'config', 'env', 'secrets', 'gpus', 'cpus', 'memory_bytes'],
+  ...['nodes', 'launcher', 'target', 'targets', 'timeout_s', 'retries', 'retry_failed', 'kind'],
+  ...['replicas', 'volumes', 'buckets', 'git'],
+]
+
+/** Members of a spec that the form has no field for, or not a whole one. */
+function restOf(spec: Job['spec']): Form['rest'] {
+  const several = Array.isArray(spec.gpu_type) && spec.gpu_type.length > 1
+  return Object.fromEntries(
+    Object.entries(spec).filter(([key]) => (key === 'gpu_type' ? several : !IN_FORM.includes(key))),
+  )
+}
 
 /** The form that makes the same job again. */
 export function formOf(job: Job): Form {
@@ -50,7 +66,8 @@ export function formOf(job: Job): Form {
     env: linesOf(spec.env),
     secrets: linesOf(spec.secrets),
     gpus: numberText(spec.gpus),
-    gpuType: [spec.gpu_type ?? ''].flat()[0] ?? '',
+    gpuType:
+      [spec.gpu_type ?? []].flat().length === 1 ? ([spec.gpu_type ?? ''].flat()[0] ?? '') : '',
     cpus: numberText(spec.cpus),
     memory: spec.memory_bytes ? writeSize(spec.memory_bytes) : '',
     nodes: numberText(spec.nodes),
@@ -63,30 +80,25 @@ export function formOf(job: Job): Form {
     timeout: spec.timeout_s ? writeTime(spec.timeout_s) : '',
     retries: numberText(spec.retries),
     retryFailed: spec.retry_failed ?? false,
+    kind: spec.kind ?? 'batch',
+    replicas: numberText(spec.replicas),
+    health: spec.health ? `${spec.health.port}${spec.health.path ?? ''}` : '',
+    launcher: spec.launcher ?? 'exec',
+    volumes: (spec.volumes ?? [])
+      .map((one) => `${one.name}:${one.path}${one.read_only ? ':ro' : ''}`)
+      .join('\n'),
+    buckets: (spec.buckets ?? []).join(', '),
+    rest: restOf(spec),
   }
 }
-
-interface PartProps {
-  form: Form
-  faults: Faults
-  change: (part: Partial<Form>) => void
-}
-
-type Simple = {
-  [K in keyof Form]: Form[K] extends string ? K : never
-}[keyof Form]
-
-/** What a text field needs to be that of one part of the form. */
-const at = ({ form, faults, change }: PartProps, field: Simple) => ({
-  value: form[field],
-  error: faults[field],
-  onChange: (event: { target: { value: string } }) => change({ [field]: event.target.value }),
-})
 
 function What(props: PartProps & { projects: Project[] }): ReactElement {
   const { form, faults, change, projects } = props
   const secrets = useSecrets(form.project).data ?? []
   const names = secrets.map((secret) => secret.name).join(', ')
+  const kept = Object.keys(form.rest)
+    .filter((key) => key !== 'health')
+    .join(', ')
   return (
     <Card title={t('launch.what')}>
       <div className="form launch-form">
@@ -138,6 +150,8 @@ function What(props: PartProps & { projects: Project[] }): ReactElement {
           rows={2}
           {...at(props, 'secrets')}
         />
+        <Kind {...props} />
+        {kept && <p className="empty-hint">{t('launch.kept', { names: kept })}</p>}
       </div>
     </Card>
   )
@@ -161,6 +175,19 @@ function Needs(props: PartProps & { types: string[] }): ReactElement {
         <Field label={t('launch.cpus')} {...number} min={0} max={4096} {...at(props, 'cpus')} />
         <Field label={t('launch.memory')} hint={t('launch.memory_hint')} {...at(props, 'memory')} />
         <Field label={t('launch.nodes')} {...number} min={1} max={1024} {...at(props, 'nodes')} />
+        {(Number(props.form.nodes) > 1 || props.form.launcher !== 'exec') && (
+          <Choice
+            label={t('launch.launcher')}
+            value={props.form.launcher}
+            error={props.faults.launcher}
+            onChange={(launcher) => props.change({ launcher })}
+            choices={[
+              { value: 'exec', label: t('launch.launcher_exec') },
+              { value: 'torchrun', label: 'torchrun' },
+              { value: 'deepspeed', label: 'deepspeed' },
+            ]}
+          />
+        )}
       </div>
     </Card>
   )
@@ -255,7 +282,11 @@ function Where(props: WhereProps): ReactElement {
         />
         <Field
           label={t('launch.timeout')}
-          hint={t('launch.timeout_hint', { time: formatDuration(props.limit * 1000) })}
+          hint={
+            form.kind === 'service'
+              ? t('launch.timeout_service')
+              : t('launch.timeout_hint', { time: formatDuration(props.limit * 1000) })
+          }
           {...at(props, 'timeout')}
         />
         <Field
@@ -307,6 +338,12 @@ function useForm(): [Form, (part: Partial<Form>) => void] {
     if (earlier) setForm(formOf(earlier))
   }, [id])
   return [form, (part) => setForm((before) => ({ ...before, ...part }))]
+}
+
+/** The targets that the form names, else all. */
+function placesOf(form: Form, targets: Target[]): Target[] {
+  const names = form.targets.map((one) => one.target).filter((name) => name !== '')
+  return names.length > 0 ? targets.filter((one) => names.includes(one.name)) : targets
 }
 
 export function LaunchPage(): ReactElement {
@@ -374,6 +411,8 @@ export function LaunchPage(): ReactElement {
             queues={queues.length > 0 ? queues.map((one) => one.name) : ['default']}
             limit={queue?.timeout_s ?? WEEK_S}
           />
+          <Series {...part} />
+          <Data {...part} places={placesOf(form, targets)} />
         </div>
         <div className="overview-column launch-beside">
           <Fits body={body} place={place} />

@@ -70,6 +70,17 @@ export function writeTime(seconds: number): string {
   return `${seconds}s`
 }
 
+interface Indices {
+  from: number
+  to: number
+  step?: number
+  limit?: number
+}
+
+/** 0-99:5%10 */
+export const writeArray = ({ from, to, step, limit }: Indices): string =>
+  `${from}-${to}${step === undefined ? '' : `:${step}`}${limit === undefined ? '' : `%${limit}`}`
+
 export function writeSize(bytes: number): string {
   for (let i = SIZES.length; i > 0; i--) {
     const size = 1024 ** i

@@ -5,6 +5,7 @@ import { ask, client, type Job, type Queue } from '../../api/client'
 import { formatInteger } from '../../base/format'
 import { t } from '../../base/i18n'
 import { useAction } from '../../widgets/action'
+import { countRunning, countWaiting } from '../../widgets/array'
 import { Button } from '../../widgets/button'
 import { JobsTable } from './rows'
 
@@ -61,19 +62,28 @@ interface BlockProps {
   currency: string
   queues: Queue[]
   admin: boolean
+  more: boolean // not all of its jobs are here
 }
+
+const sum = (jobs: Job[], count: (job: Job) => number): string =>
+  formatInteger(jobs.reduce((n, job) => n + count(job), 0))
 
 export function QueueBlock(props: BlockProps): ReactElement {
   const { block, queues, currency, current } = props
   const { queue, waiting, running } = block
   const title = t('queue.name', { name: block.name })
   const common = { queues, currency, current }
-  const counts = { waiting: formatInteger(waiting.length), running: formatInteger(running.length) }
+  const all = [...waiting, ...running]
+  const counts = { waiting: sum(all, countWaiting), running: sum(all, countRunning) }
   return (
     <section className="queue-section" aria-label={title} data-queue={block.name}>
       <header className="queue-head">
         <h2>{title}</h2>
-        <span className="muted">{t('queue.counts', counts)}</span>
+        <span className="muted">
+          {props.more && queue
+            ? t('queue.open', { n: queue.open_jobs })
+            : t('queue.counts', counts)}
+        </span>
         {queue && queue.priority !== 0 && (
           <span className="muted">{t('queue.priority', { n: queue.priority })}</span>
         )}

@@ -13,12 +13,12 @@ import {
 } from '../../api/queries'
 import { formatInteger } from '../../base/format'
 import { t } from '../../base/i18n'
+import { countWaiting, lineEnded, lineId } from '../../widgets/array'
 import { Command, Empty, Shown } from '../../widgets/empty'
 import { Card } from '../../widgets/facts'
 import { Select } from '../../widgets/field'
 import { useShortcuts, useTitle, useViewParam } from '../../widgets/hooks'
 import { Icon } from '../../widgets/icon'
-import { jobEnded } from '../../widgets/job'
 import { useRows } from '../../widgets/rows'
 import {
   resourceText,
@@ -29,8 +29,6 @@ import {
 } from '../../widgets/shares'
 import { type Block, QueueBlock } from './block'
 import { JobsTable } from './rows'
-
-const WAITING = ['held', 'queued', 'offered']
 
 function Meter({ name, free, total }: { name: string; free: number; total: number }): ReactElement {
   return (
@@ -119,11 +117,11 @@ export function blocksOf(jobs: Job[], queues: Queue[], only: string): Block[] {
     blocks.set(queue.name, { name: queue.name, queue, waiting: [], running: [] })
   }
   for (const job of jobs) {
-    if (jobEnded(job)) continue
+    if (lineEnded(job)) continue
     const name = job.queue ?? 'default'
     const block = blocks.get(name) ?? { name, queue: undefined, waiting: [], running: [] }
     blocks.set(name, block)
-    block[WAITING.includes(job.state) ? 'waiting' : 'running'].push(job)
+    block[countWaiting(job) > 0 ? 'waiting' : 'running'].push(job)
   }
   const rank = (job: Job): number => job.waiting?.rank ?? Number.MAX_SAFE_INTEGER
   for (const block of blocks.values()) block.waiting.sort((a, b) => rank(a) - rank(b))
@@ -132,7 +130,7 @@ export function blocksOf(jobs: Job[], queues: Queue[], only: string): Block[] {
 
 function endedOf(jobs: Job[], only: string): Job[] {
   return jobs
-    .filter((job) => jobEnded(job) && (!only || (job.queue ?? 'default') === only))
+    .filter((job) => lineEnded(job) && (!only || (job.queue ?? 'default') === only))
     .sort((a, b) => (b.ended_at ?? '').localeCompare(a.ended_at ?? ''))
 }
 
@@ -167,7 +165,7 @@ export function QueuePage(): ReactElement {
   const all = [...blocks.flatMap((block) => [...block.waiting, ...block.running]), ...ended]
   const at = useRows(all.length, (row) => {
     const job = all[row]
-    if (job) navigate(`/jobs/${job.id}`)
+    if (job) navigate(`/jobs/${lineId(job)}`)
   })
   const current = all[at]?.id ?? ''
   const launch = project ? `/launch?project=${project}` : '/launch'
@@ -219,7 +217,7 @@ export function QueuePage(): ReactElement {
             <>
               {more && (
                 <p className="notice queue-section">
-                  {t('queue.more', { n: items.filter((job) => !jobEnded(job)).length })}
+                  {t('queue.more', { n: items.filter((job) => !lineEnded(job)).length })}
                 </p>
               )}
               {blocks.map((block) => (
@@ -230,6 +228,7 @@ export function QueuePage(): ReactElement {
                   current={current}
                   currency={currency}
                   admin={admin}
+                  more={more}
                 />
               ))}
               <section className="queue-section" aria-label={t('queue.ended')}>

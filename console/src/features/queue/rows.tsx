@@ -1,7 +1,8 @@
 // The tables of the queue page: jobs that wait, that run, that have ended.
-import type { ReactElement, ReactNode } from 'react'
+import { type ReactElement, type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import type { Job, Queue } from '../../api/client'
+import { useArray } from '../../api/queries'
 import {
   formatAgo,
   formatInteger,
@@ -12,8 +13,11 @@ import {
 } from '../../base/format'
 import { t } from '../../base/i18n'
 import { gpuHours, needOf, needText } from '../../widgets/amount'
+import { isArrayLine, lineId, lineName, statesText } from '../../widgets/array'
+import { Button } from '../../widgets/button'
 import { endingText } from '../../widgets/ending'
 import { HealthBadge } from '../../widgets/health'
+import { Icon } from '../../widgets/icon'
 import { JobTime } from '../../widgets/job'
 import { StateBadge } from '../../widgets/state'
 import { waitingWords } from '../../widgets/waiting'
@@ -74,12 +78,15 @@ const column = {
   }),
   state: (): Column => ({
     head: t('queue.column_state'),
-    cell: (job) => (
-      <>
-        <StateBadge state={job.state} title={endingText(job) || undefined} />{' '}
-        <HealthBadge job={job} />
-      </>
-    ),
+    cell: (job) =>
+      isArrayLine(job) ? (
+        statesText(job)
+      ) : (
+        <>
+          <StateBadge state={job.state} title={endingText(job) || undefined} />{' '}
+          <HealthBadge job={job} />
+        </>
+      ),
   }),
   why: (): Column => ({
     head: t('queue.column_why'),
@@ -163,19 +170,111 @@ const wraps = (head: string): boolean =>
   head === t('queue.column_how') ||
   head === t('queue.column_holds')
 
-interface TableProps extends Context {
+interface RowsProps extends Context {
   kind: JobsKind
-  label: string
-  jobs: Job[]
   current: string // id of the row that the keys are on
 }
 
+const cellClass = (one: Column): string | undefined =>
+  one.num ? 'num' : wraps(one.head) ? 'cell-wrap' : undefined
+
+interface RowProps extends RowsProps {
+  job: Job
+  head: ReactNode
+  inner?: boolean // a job below the line of its array
+}
+
+function Row(props: RowProps): ReactElement {
+  const { job, kind, inner } = props
+  const id = inner ? job.id : lineId(job)
+  return (
+    <tr
+      className={[job.id === props.current && 'row-current', inner && 'row-inner']
+        .filter(Boolean)
+        .join(' ')}
+      data-job={id}
+    >
+      {kind === 'waiting' && <td className="num muted">{column.rank().cell(job, props)}</td>}
+      <th scope="row">{props.head}</th>
+      {columnsOf(kind).map((one) => (
+        <td key={one.head} className={cellClass(one)} title={one.title?.(job)}>
+          {one.cell(job, props)}
+        </td>
+      ))}
+    </tr>
+  )
+}
+
+const JobLink = ({ job }: { job: Job }): ReactElement => (
+  <Link href={`/jobs/${lineId(job)}`} className="row-link">
+    {lineName(job)}
+  </Link>
+)
+
+/** The jobs of an array, below its line. */
+function Elements(props: RowsProps & { array: string }): ReactElement {
+  const { kind, array } = props
+  const found = useArray(array, true)
+  const jobs = found.data?.pages.flatMap((page) => page.items) ?? []
+  const span = columnsOf(kind).length + (kind === 'waiting' ? 2 : 1)
+  return (
+    <>
+      {jobs.map((job) => (
+        <Row key={job.id} {...props} inner job={job} head={<JobLink job={job} />} />
+      ))}
+      {(found.hasNextPage || found.isPending || found.error) && (
+        <tr className="row-inner">
+          <td colSpan={span}>
+            {found.error && <span className="form-error">{found.error.message}</span>}
+            {found.isPending && <span className="muted">{t('common.loading')}</span>}
+            {found.hasNextPage && (
+              <Button onClick={() => void found.fetchNextPage()} disabled={found.isFetching}>
+                {t('queue.array_more')}
+              </Button>
+            )}
+          </td>
+        </tr>
+      )}
+    </>
+  )
+}
+
+/** All jobs of an array in one line, which opens. */
+function ArrayRow(props: RowsProps & { job: Job }): ReactElement {
+  const { job } = props
+  const [open, setOpen] = useState(false)
+  const name = lineName(job)
+  const head = (
+    <span className="array-head">
+      <button
+        type="button"
+        className="array-toggle"
+        aria-expanded={open}
+        aria-label={t(open ? 'queue.array_close' : 'queue.array_open', { name })}
+        onClick={() => setOpen(!open)}
+      >
+        <Icon name="down" size={12} />
+      </button>
+      <JobLink job={job} />
+      <span className="section-count">{formatInteger(job.array?.count ?? 1)}</span>
+    </span>
+  )
+  return (
+    <>
+      <Row {...props} head={head} />
+      {open && <Elements {...props} array={lineId(job)} />}
+    </>
+  )
+}
+
+interface TableProps extends RowsProps {
+  label: string
+  jobs: Job[]
+}
+
 export function JobsTable(props: TableProps): ReactElement {
-  const { kind, jobs, current } = props
-  const columns = columnsOf(kind)
-  const cellClass = (one: Column): string | undefined =>
-    one.num ? 'num' : wraps(one.head) ? 'cell-wrap' : undefined
-  const rank = column.rank()
+  const { kind, jobs, current, currency, queues } = props
+  const rows = { kind, current, currency, queues }
   return (
     <div className="table-scroll">
       <table className="table table-rows" aria-label={props.label}>
@@ -183,11 +282,11 @@ export function JobsTable(props: TableProps): ReactElement {
           <tr>
             {kind === 'waiting' && (
               <th scope="col" className="num">
-                {rank.head}
+                {column.rank().head}
               </th>
             )}
             <th scope="col">{t('queue.column_job')}</th>
-            {columns.map((one) => (
+            {columnsOf(kind).map((one) => (
               <th key={one.head} scope="col" className={one.num ? 'num' : undefined}>
                 {one.head}
               </th>
@@ -195,25 +294,13 @@ export function JobsTable(props: TableProps): ReactElement {
           </tr>
         </thead>
         <tbody>
-          {jobs.map((job) => (
-            <tr
-              key={job.id}
-              className={job.id === current ? 'row-current' : undefined}
-              data-job={job.id}
-            >
-              {kind === 'waiting' && <td className="num muted">{rank.cell(job, props)}</td>}
-              <th scope="row">
-                <Link href={`/jobs/${job.id}`} className="row-link">
-                  {job.name || job.id}
-                </Link>
-              </th>
-              {columns.map((one) => (
-                <td key={one.head} className={cellClass(one)} title={one.title?.(job)}>
-                  {one.cell(job, props)}
-                </td>
-              ))}
-            </tr>
-          ))}
+          {jobs.map((job) =>
+            isArrayLine(job) ? (
+              <ArrayRow key={lineId(job)} {...rows} job={job} />
+            ) : (
+              <Row key={job.id} {...rows} job={job} head={<JobLink job={job} />} />
+            ),
+          )}
         </tbody>
       </table>
     </div>

@@ -8,17 +8,17 @@ describe('how something ended', () => {
 
   it('a reason that says more than the numbers is kept', () => {
     const ending = { signal: 9, oom: true, reason: 'the disk was full too' }
-    expect(endingText(ending)).toBe('Out of memory · Signal 9 · the disk was full too')
+    expect(endingText(ending)).toBe('Out of memory · Signal 9 (SIGKILL) · the disk was full too')
     expect(endingText({ reason: 'it exited with code 3' })).toBe('it exited with code 3')
     expect(endingText({})).toBe('')
   })
 
   it('a cause stands before its evidence, each once', () => {
     expect(endingText({ ending: 'out_of_memory', oom: true, signal: 9 })).toBe(
-      'Out of memory · Signal 9',
+      'Out of memory · Signal 9 (SIGKILL)',
     )
     expect(endingText({ ending: 'timeout', signal: 15, reason: 'it ran longer than 60 s' })).toBe(
-      'Time limit reached · Signal 15 · after 1 min 0 s',
+      'Time limit reached · Signal 15 (SIGTERM) · after 1 min 0 s',
     )
     expect(endingText({ ending: 'done', exit_code: 0 })).toBe('Exit code 0')
     expect(endingText({ ending: 'start_failed', reason: 'no such file: trian.py' })).toBe(
@@ -40,7 +40,7 @@ describe('how something ended', () => {
         reason: '3 health checks in a row failed: no answer within 5 s',
       }),
     ).toBe(
-      'It did not answer its health check · Signal 15 · 3 times in a row: no answer within 5 s',
+      'It did not answer its health check · Signal 15 (SIGTERM) · 3 times in a row: no answer within 5 s',
     )
     const late = 'it did not come up within 600 s: connection refused'
     expect(endingText({ ending: 'unhealthy', reason: late })).toBe(

@@ -60,13 +60,44 @@ describe('why a job waits', () => {
     )
     catalogueUse('de', de)
     expect(waitingText({ ...waiting, resource: 'cpus', asked: 1.5 }, 'EUR')).toBe(
-      'Er verlangt 1,5 Kerne; auf einer Maschine sind höchstens 1 Kern frei.',
+      'Er verlangt 1,5 Kerne; auf einer Maschine höchstens frei: 1 Kern.',
     )
     catalogueUse('ru', ru)
     const memory = { ...waiting, resource: 'memory', asked: 64 * 2 ** 30, free: 8 * 2 ** 30 }
     expect(waitingText(memory, 'EUR')).toBe(
       'Нужно: 64 GiB памяти; на одной машине свободно не больше: 8 GiB памяти.',
     )
+  })
+
+  it('says of machines what is needed and what is there, one or several', () => {
+    const of = (code: Waiting['code'], asked: number): Waiting => ({
+      code,
+      text: '',
+      asked,
+      free: 1,
+    })
+    const said = (asked: number): string[] =>
+      (['agent_offline', 'nodes_excluded'] as const).map((code) =>
+        waitingText(of(code, asked), 'EUR'),
+      )
+    expect(said(2)).toEqual([
+      'It needs 2 machines; online of those that could take it: 1.',
+      'It needs 2 machines; not excluded of those that could take it: 1.',
+    ])
+    expect(said(1)[0]).toBe('It needs 1 machine; online of those that could take it: 1.')
+    catalogueUse('de', de)
+    expect(said(2)[0]).toBe('Er braucht 2 Maschinen; online von denen, die ihn nehmen könnten: 1.')
+    catalogueUse('ru', ru)
+    expect(said(5)[0]).toBe('Нужно 5 машин; из подходящих на связи: 1.')
+  })
+
+  it('says how many jobs it comes after', () => {
+    const after: Waiting = { code: 'after', text: '', job: 'jabcdefabcdef' }
+    expect(waitingText(after, 'EUR')).toBe('It comes after job jabcdefabcdef.')
+    expect(waitingWords({ ...after, asked: 3 }, 'EUR')).toMatchObject({
+      text: 'It comes after 3 jobs that have not ended, such as jabcdefabcdef.',
+      change: 'It starts when all of them have ended.',
+    })
   })
 
   it('says money and GPU hours as people write them', () => {
@@ -81,7 +112,7 @@ describe('why a job waits', () => {
 
   it('counts machines, and says the rank', () => {
     const gang: Waiting = { code: 'waiting_gang', text: '', asked: 4, free: 0, rank: 1 }
-    expect(waitingText(gang, 'EUR')).toBe('It asks for 4 machines; 0 are free now.')
+    expect(waitingText(gang, 'EUR')).toBe('It asks for 4 machines; free for it now: 0.')
     expect(rankText(gang)).toBe('It is next in line.')
     expect(rankText({ ...gang, rank: 2 })).toBe('1 job is ahead.')
     expect(rankText({ ...gang, rank: undefined as never })).toBe('')

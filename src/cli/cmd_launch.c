@@ -146,11 +146,6 @@ static const char *state_line(struct cli *cli, const json_t *job)
 
     if (!json_is_object(waiting))
         return state;
-    if (json_object_get(waiting, "asked"))
-        return arena_printf(&cli->arena, "%s: %s (%s: asks %lld, free %lld)", state,
-                            cli_get(waiting, "text"), cli_get(waiting, "resource"),
-                            (long long)cli_get_i64(waiting, "asked", 0),
-                            (long long)cli_get_i64(waiting, "free", 0));
     return arena_printf(&cli->arena, "%s: %s", state, cli_get(waiting, "text"));
 }
 

@@ -6,71 +6,98 @@ struct words {
     const char *text, *change;
 };
 
+/* Amounts bring their units with them ("1 GPU", "3 machines"), so the texts avoid verbs that would
+ * have to agree with them. */
 static const struct words words[WAIT_CODE_COUNT] = {
     [WAIT_HELD] = {"it is held", "release it"},
-    [WAIT_AFTER] = {"it comes after job {job}", "it starts when that one has ended"},
-    [WAIT_ARRAY] = {"{free} jobs of its array may run at once",
+    [WAIT_AFTER] = {"it comes after {asked} that must end first, such as {job}",
+                    "it starts when they have ended"},
+    [WAIT_ARRAY] = {"its array may run {free} at once",
                     "it starts when one of them ends, or raise the array's limit"},
-    [WAIT_BACKOFF] = {"its last start failed; it is tried again at {until}", ""},
+    [WAIT_BACKOFF] = {"its last attempt did not succeed; the next one may start at {until}", ""},
     [WAIT_RECORD] = {"its last attempt still sends its log", ""},
     [WAIT_OFFERED] = {"agents have the offer and prepare to take it", ""},
     [WAIT_QUEUE_HELD] = {"queue {queue} is held", "resume the queue"},
     [WAIT_QUEUE_DRAINED] = {"queue {queue} is drained", "move it to another queue"},
     [WAIT_PROJECT_HELD] = {"{share} is held", "an administrator can release it"},
-    [WAIT_QUOTA] = {"{asked} {resource} are asked for, {share} may use {free} more",
+    [WAIT_QUOTA] = {"it asks for {asked}; {share} may use {free} more",
                     "it starts when jobs of {share} end, or raise its quota or what it may borrow"},
-    [WAIT_LENT_BACK] = {"{asked} {resource} are asked for; {free} are free, the rest is kept for "
-                        "those whose quota it is",
+    [WAIT_LENT_BACK] = {"it asks for {asked}; free for it: {free}, the rest is kept for those "
+                        "whose quota it is",
                         "lend more, or give {share} a larger quota"},
-    [WAIT_PARALLEL] = {"{share} may have {free} jobs at once and has {asked}",
+    [WAIT_PARALLEL] = {"{share} may run {free} at once; now running: {asked}",
                        "it starts when one of them ends, or raise the limit"},
-    [WAIT_BUDGET_HOURS] = {"it may use {asked} GPU hours, {share} has {free} left this month",
+    [WAIT_BUDGET_HOURS] = {"it may use {asked}; {share} has {free} left this month",
                            "a shorter time limit, a larger budget, or the next month"},
-    [WAIT_BUDGET_MONEY] = {"it may cost {asked}, {share} has {free} left this month",
+    [WAIT_BUDGET_MONEY] = {"it may cost {asked}; {share} has {free} left this month",
                            "a shorter time limit, a larger budget, or the next month"},
     [WAIT_NO_AGENT] = {"no agent is online", "connect a machine: euvyra agents add NAME"},
     [WAIT_NO_TARGET] = {"no agent of a target that it may use is online",
                         "name another target, or connect a machine there"},
     [WAIT_TARGET_STEP] = {"the next target of its list opens at {until}", ""},
     [WAIT_MAINTENANCE] = {"target {target} is in maintenance", "name another target, or wait"},
-    [WAIT_AGENT_OFFLINE] = {"{asked} machines that could take it are not online", "start them"},
-    [WAIT_NODES_EXCLUDED] = {"the machines that could take it are excluded",
+    [WAIT_AGENT_OFFLINE] = {"it needs {asked}; online of those that could take it: {free}",
+                            "start the others, or ask for fewer machines"},
+    [WAIT_NODES_EXCLUDED] = {"it needs {asked}; not excluded of those that could take it: {free}",
                              "exclude fewer machines"},
     [WAIT_GPU_TYPE] = {"no machine has such a GPU", "ask for another GPU type"},
     [WAIT_NO_FEATURE] = {"no machine that it may use can do this for it: {features}",
                          "connect one whose agent can, or ask for less"},
-    [WAIT_TOO_BIG] = {"{asked} {resource} are asked for on one machine, the largest has {free}",
+    [WAIT_TOO_BIG] = {"it asks for {asked} on one machine; the largest has {free}",
                       "ask for less on a machine, or for more machines"},
-    [WAIT_TOO_FEW_NODES] = {"{asked} machines are asked for, {free} are large enough",
-                            "ask for fewer machines"},
-    [WAIT_BUSY] = {"{asked} {resource} are asked for, the most that is free on one machine is "
-                   "{free}",
+    [WAIT_TOO_FEW_NODES] = {"it asks for {asked}; large enough: {free}", "ask for fewer machines"},
+    [WAIT_BUSY] = {"it asks for {asked}; the most that is free on one machine is {free}",
                    "it starts when something ends there"},
-    [WAIT_FRAGMENTED] = {"{asked} {resource} are asked for on one machine; {free} are free, but "
-                         "on several",
+    [WAIT_FRAGMENTED] = {"it asks for {asked} on one machine; free on several together: {free}",
                          "it starts when one machine is free enough, or ask for less on each"},
-    [WAIT_GANG] = {"{asked} machines are asked for, {free} are free now",
+    [WAIT_GANG] = {"it asks for {asked}; free for it now: {free}",
                    "it starts when enough are free at the same time"},
     [WAIT_RESERVED] = {"what is free is held for job {job}, which has waited longer",
                        "a time limit that ends before that one starts lets it pass"},
-    [WAIT_VICTIMS] = {"{asked} jobs are being ended to make room for it", ""},
-    [WAIT_COMING] = {"a machine is on its way", ""},
+    [WAIT_VICTIMS] = {"{asked} must end first to make room for it; they were told to", ""},
+    [WAIT_COMING] = {"a machine is on its way; it is expected at {until}", ""},
     [WAIT_TURN] = {"others go first", "a higher priority"},
     [WAIT_NOT_LOOKED] = {"the scheduler has not looked at it yet", ""},
 };
 
+/* What is counted where the numbers of a code are of no resource. */
+static const char *counted(enum wait_code code)
+{
+    switch (code) {
+    case WAIT_AFTER:
+    case WAIT_ARRAY:
+    case WAIT_PARALLEL:
+    case WAIT_VICTIMS: return "job";
+    default: return "machine";
+    }
+}
+
+static const char *unit(const struct wait *w)
+{
+    switch (w->resource) {
+    case RESOURCE_CPU: return "core";
+    case RESOURCE_GPU: return "GPU";
+    case RESOURCE_SLOT: return "place";
+    case RESOURCE_MEMORY:
+    case RESOURCE_NONE: break;
+    }
+    return counted(w->code);
+}
+
 static const char *amount(struct http_call *call, const struct wait *w, int64_t value)
 {
     if (w->code == WAIT_BUDGET_HOURS)
-        return arena_printf(&call->arena, "%.1f", (double)value / 3600000.0);
+        return arena_printf(&call->arena, "%.1f GPU hours", (double)value / 3600000.0);
     if (w->code == WAIT_BUDGET_MONEY)
         return arena_printf(&call->arena, "%.2f %s", (double)value / 1e6,
                             call->env->domain->config.currency);
-    if (w->resource == RESOURCE_CPU)
-        return arena_printf(&call->arena, "%g", (double)value / 1000.0);
     if (w->resource == RESOURCE_MEMORY)
-        return arena_printf(&call->arena, "%.1f GiB of", (double)value / 1073741824.0);
-    return arena_printf(&call->arena, "%lld", (long long)value);
+        return arena_printf(&call->arena, "%.1f GiB of memory", (double)value / 1073741824.0);
+    if (w->resource == RESOURCE_CPU)
+        return arena_printf(&call->arena, "%g %s%s", (double)value / 1000.0, unit(w),
+                            value == 1000 ? "" : "s");
+    return arena_printf(&call->arena, "%lld %s%s", (long long)value, unit(w),
+                        value == 1 ? "" : "s");
 }
 
 static struct str features_of(struct http_call *call, uint64_t features)
@@ -94,9 +121,7 @@ static struct str value_of(struct http_call *call, const struct job_wait *w, str
     if (str_eq_c(name, "asked"))
         return str_from(amount(call, &w->wait, w->wait.asked));
     if (str_eq_c(name, "free"))
-        return str_from(amount(call, &w->wait, w->wait.available));
-    if (str_eq_c(name, "resource"))
-        return str_from(resource_name(w->wait.resource));
+        return str_from(amount(call, &w->wait, MAX(w->wait.available, 0)));
     if (str_eq_c(name, "share"))
         return w->share;
     if (str_eq_c(name, "queue"))
@@ -141,17 +166,27 @@ static void put_amount(struct json_writer *w, const char *key, const struct wait
     http_render_number(w, key, wait->resource == RESOURCE_CPU ? value / 1000 : value);
 }
 
+/* Of several targets none is named. */
+static struct words words_of(const struct job_wait *wait)
+{
+    struct words say = words[wait->wait.code];
+
+    if (wait->wait.code == WAIT_MAINTENANCE && !wait->target.len)
+        say.text = "the machines that could take it are in maintenance";
+    return say;
+}
+
 void http_render_wait(struct http_call *call, const struct job_wait *wait)
 {
-    const struct words *say = &words[wait->wait.code];
+    struct words say = words_of(wait);
     const struct wait *v = &wait->wait;
     struct json_writer *w = &call->json;
 
     json_begin_object(w);
     http_render_text(w, "code", str_from(wait_code_name(v->code)));
-    http_render_text(w, "text", fill(call, wait, say->text));
-    if (say->change[0])
-        http_render_text(w, "change", fill(call, wait, say->change));
+    http_render_text(w, "text", fill(call, wait, say.text));
+    if (say.change[0])
+        http_render_text(w, "change", fill(call, wait, say.change));
     if (v->asked || v->available) {
         put_amount(w, "asked", v, v->asked);
         put_amount(w, "free", v, MAX(v->available, 0));

@@ -15,7 +15,7 @@
     X(WAIT_ARRAY, "array_limit")           /* elements at once: -, limit */                        \
     X(WAIT_BACKOFF, "backoff")             /* a failed start is tried again later */               \
     X(WAIT_RECORD, "last_record")          /* its last attempt still sends its log */              \
-    X(WAIT_OFFERED, "offered")             /* agents have it: placements, accepted */              \
+    X(WAIT_OFFERED, "offered")             /* agents have it and did not start it yet */           \
     X(WAIT_QUEUE_HELD, "queue_held")       /* the queue starts nothing: queue */                   \
     X(WAIT_QUEUE_DRAINED, "queue_drained") /* nor takes anything more: queue */                    \
     X(WAIT_PROJECT_HELD, "project_held")   /* the project is being deleted or is stopped */        \
@@ -30,8 +30,8 @@
     X(WAIT_NO_TARGET, "no_target")           /* none it may use: target */                         \
     X(WAIT_TARGET_STEP, "target_step")       /* the next target opens at `until`: target */        \
     X(WAIT_MAINTENANCE, "maintenance")       /* target is in maintenance until `until` */          \
-    X(WAIT_AGENT_OFFLINE, "agent_offline")   /* nodes that could take it: asked, online */         \
-    X(WAIT_NODES_EXCLUDED, "nodes_excluded") /* those left after exclusions: asked, left */        \
+    X(WAIT_AGENT_OFFLINE, "agent_offline")   /* of nodes that could take it: needed, online */     \
+    X(WAIT_NODES_EXCLUDED, "nodes_excluded") /* of those: needed, left after exclusions */         \
     X(WAIT_GPU_TYPE, "gpu_type")             /* no node has such a GPU */                          \
     X(WAIT_NO_FEATURE, "no_feature")         /* no node can do that: features */                   \
     X(WAIT_TOO_BIG, "too_big")               /* one node, empty: asked, largest */                 \
@@ -42,7 +42,7 @@
     X(WAIT_RESERVED, "reserved_for_other")   /* free, but held for `job` until `until` */          \
     X(WAIT_VICTIMS, "waiting_victims")       /* others are being ended for it: jobs */             \
     X(WAIT_COMING, "machine_coming")         /* ordered capacity comes at `until` */               \
-    X(WAIT_TURN, "turn")                     /* others go first: jobs ahead */                     \
+    X(WAIT_TURN, "turn")                     /* others go first: `rank` says how many */           \
     X(WAIT_NOT_LOOKED, "not_looked_at")      /* the last pass did not reach it */
 
 enum wait_code {

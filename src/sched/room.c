@@ -516,8 +516,7 @@ static void targets_init(struct cycle *c)
 
     for (uint32_t i = 0; i < s->node_count; i++) {
         from[s->nodes[i].target + 2]++;
-        c->any_node |=
-            s->nodes[i].state == SCHED_NODE_LIVE || s->nodes[i].state == SCHED_NODE_COMING;
+        c->any_node |= s->nodes[i].state != SCHED_NODE_OFFLINE;
     }
     for (uint32_t t = 0; t < s->target_count; t++)
         from[t + 2] += from[t + 1];

@@ -444,7 +444,7 @@ def test_why_says_what_would_change_it_and_when_it_may_start(server: Server) -> 
     waits(server, second, "busy")
     why = server.ok("GET", f"/api/v1/jobs/{second}/why")
     assert why["state"] == "queued"
-    assert "4 cpus are asked for" in why["waiting"]["text"]
+    assert "it asks for 4 cores" in why["waiting"]["text"]
     assert why["waiting"]["change"]
     begun = datetime.fromisoformat(show(server, first)["started_at"])
     assert datetime.fromisoformat(why["waiting"]["start_estimate"]) == begun + timedelta(hours=1)

@@ -208,7 +208,7 @@ describe('the queue', () => {
     await page.locator('[data-share=vision]').getByText('6 used').waitFor()
     await isClean()
     for (const [locale, words] of [
-      ['de-DE', 'Er verlangt 4 GPUs; auf einer Maschine sind höchstens 2 GPUs frei.'],
+      ['de-DE', 'Er verlangt 4 GPUs; auf einer Maschine höchstens frei: 2 GPUs.'],
       ['ru-RU', 'Нужно: 4 GPU; на одной машине свободно не больше: 2 GPU.'],
     ]) {
       const other = await pageOpen(browser, {

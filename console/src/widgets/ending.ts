@@ -41,6 +41,22 @@ const KNOWN: [RegExp, Key | '', (match: string[]) => Values][] = [
   ],
 ]
 
+// Those that people meet; others keep their number alone.
+const SIGNALS: Record<number, string> = {
+  1: 'SIGHUP',
+  2: 'SIGINT',
+  4: 'SIGILL',
+  6: 'SIGABRT',
+  7: 'SIGBUS',
+  8: 'SIGFPE',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  13: 'SIGPIPE',
+  15: 'SIGTERM',
+}
+
+const signalText = (n: number): string => (SIGNALS[n] ? `${n} (${SIGNALS[n]})` : String(n))
+
 const seconds = (s: string | undefined): string => formatDuration(Number(s) * 1000)
 
 /** What a reason adds to the words before it. */
@@ -63,7 +79,7 @@ export function endingText(ending: Ending): string {
   const isOutcome = code === 'done' || code === 'exit_code' || code === 'signal'
   if (code && !isOutcome) say(isKey(key) ? t(key) : code)
   if (ending.oom) say(t('ending.out_of_memory'))
-  if (signal !== null) say(t('ending.signal', { n: signal }))
+  if (signal !== null) say(t('ending.signal', { n: signalText(signal) }))
   else if (exit !== null && (isOutcome || !code || exit !== 0))
     say(t('ending.exit_code', { n: exit }))
   if (words.length === 0 && isOutcome) say(t(key as Key, { n: '' }).trim())

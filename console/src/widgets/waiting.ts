@@ -24,8 +24,9 @@ const COUNTED_FREE = ['array_limit', 'parallel_jobs']
 function valuesOf(waiting: Waiting, currency: string): Values {
   const asked = waiting.asked ?? 0
   const free = waiting.free ?? 0
+  const least = waiting.code === 'after' ? 1 : 0 // what it comes after is there
   return {
-    n: COUNTED_FREE.includes(waiting.code) ? free : asked,
+    n: COUNTED_FREE.includes(waiting.code) ? free : Math.max(asked, least),
     asked: sized(waiting, asked, currency),
     free: sized(waiting, free, currency),
     running: asked,
@@ -41,6 +42,7 @@ function valuesOf(waiting: Waiting, currency: string): Values {
 function variant(key: string, waiting: Waiting): string {
   if (key === 'waiting.maintenance' && !waiting.target) return 'waiting.maintenance_any'
   if (key === 'waiting_change.maintenance' && waiting.until) return `${key}_until`
+  if (key === 'waiting.machine_coming' && waiting.until) return `${key}_until`
   return key
 }
 

@@ -14,7 +14,7 @@ static const struct words words[WAIT_CODE_COUNT] = {
                     "it starts when they have ended"},
     [WAIT_ARRAY] = {"its array may run {free} at once",
                     "it starts when one of them ends, or raise the array's limit"},
-    [WAIT_BACKOFF] = {"its last attempt did not succeed; the next one may start at {until}", ""},
+    [WAIT_BACKOFF] = {"it pauses after its last attempt; the next one may start at {until}", ""},
     [WAIT_RECORD] = {"its last attempt still sends its log", ""},
     [WAIT_OFFERED] = {"agents have the offer and prepare to take it", ""},
     [WAIT_QUEUE_HELD] = {"queue {queue} is held", "resume the queue"},

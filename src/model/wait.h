@@ -13,7 +13,7 @@
     X(WAIT_HELD, "held")                   /* until somebody releases it */                        \
     X(WAIT_AFTER, "after")                 /* jobs it comes after: open ones, -, job */            \
     X(WAIT_ARRAY, "array_limit")           /* elements at once: -, limit */                        \
-    X(WAIT_BACKOFF, "backoff")             /* a failed start is tried again later */               \
+    X(WAIT_BACKOFF, "backoff")             /* a pause after its last attempt */                    \
     X(WAIT_RECORD, "last_record")          /* its last attempt still sends its log */              \
     X(WAIT_OFFERED, "offered")             /* agents have it and did not start it yet */           \
     X(WAIT_QUEUE_HELD, "queue_held")       /* the queue starts nothing: queue */                   \

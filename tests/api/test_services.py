@@ -98,6 +98,22 @@ def test_a_service_that_ends_well_waits_to_start_again(server: Server) -> None:
     assert server.ok("POST", f"/api/v1/jobs/{job}/cancel")["state"] == "cancelled"
 
 
+def test_nothing_is_planned_behind_the_end_of_a_service(server: Server) -> None:
+    agent = able(server)
+    service = put(server, {"kind": "service", "cpus": 4, "timeout_s": 3600}).json["id"]
+    started(server, agent, service)
+    batch = put(server, {"cpus": 4}).json["id"]
+    waits(server, batch, "busy")
+    waiting = server.ok("GET", f"/api/v1/jobs/{batch}/why")["waiting"]
+    assert "start_estimate" not in waiting
+
+
+def test_a_budget_has_to_cover_a_service_until_the_end_of_the_month(server: Server) -> None:
+    server.ok("PUT", "/api/v1/projects/demo/budget", {"cost_micro": 1000})  # a second
+    able(server).poll()
+    waits(server, put(server, {"kind": "service", "timeout_s": 1}).json["id"], "budget_money")
+
+
 # ---- Health, as an agent says it
 
 HEALTH = {"kind": "service", "health": {"port": 8000, "path": "/up"}}

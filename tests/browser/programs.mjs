@@ -123,8 +123,14 @@ export async function agentPlay(server, admin, name, capacity) {
     }
     throw new Error(`${name} was offered nothing`)
   }
+  /** What it finds of a service by asking it. */
+  const health = (offer, state, problem) =>
+    tell(offer, 'status', {
+      ...{ state: 'running', health: state },
+      ...(problem ? { health_problem: problem } : {}),
+    })
   const end = (offer, how) =>
     tell(offer, 'status', { state: 'ended', run_time_ms: 5000, final: true, ...how })
   await poll()
-  return { poll, start, end }
+  return { poll, start, health, end }
 }

@@ -120,7 +120,7 @@ export function JobSpec({ job }: { job: Job }): ReactElement {
           ],
           [t('job.kind'), spec.kind === 'service' ? t('job.kind_service') : ''],
           [t('job.replicas'), spec.replicas ? formatInteger(spec.replicas) : ''],
-          [t('job.health'), spec.health && <span className="mono">{checkText(spec)}</span>],
+          [t('job.health_check'), spec.health && <span className="mono">{checkText(spec)}</span>],
           [t('launch.image'), spec.image && <span className="mono">{spec.image}</span>],
           [t('launch.gpu_type'), [spec.gpu_type ?? []].flat().join(', ')],
           [t('launch.secrets'), pairs(spec.secrets)],
@@ -177,7 +177,7 @@ function detailOf(detail: JobEvent['detail']): Detail {
     typeof have[key] === 'number' ? Number(have[key]) : null
   return {
     reason: text('reason'),
-    ending: text('ending'),
+    ending: have.unhealthy ? 'unhealthy' : text('ending'),
     exit_code: number('exit_code'),
     signal: number('signal'),
     oom: have.oom === true || have.oom === 1,

@@ -82,10 +82,10 @@ const column = {
       isArrayLine(job) ? (
         statesText(job)
       ) : (
-        <>
-          <StateBadge state={job.state} title={endingText(job) || undefined} />{' '}
+        <span className="states">
+          <StateBadge state={job.state} title={endingText(job) || undefined} />
           <HealthBadge job={job} />
-        </>
+        </span>
       ),
   }),
   why: (): Column => ({

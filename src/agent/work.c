@@ -40,15 +40,16 @@ struct work {
     struct thread *thread;
     struct queue *wake;
     _Atomic bool stop_asked, fenced, finished;
-    /* The rest is the thread's own. */
+    /* The rest is the thread's own, from a word of its own on: compilers read flags that lie side
+     * by side at once. */
+    int64_t console_offset;
+    int64_t retry_at_ms, backoff_ms, ended_ms;
     bool stop_sent, kill_sent;
     bool told_starting, told_running, told_ended, uploaded;
     bool never_started; /* `failure` says why */
     char failure[EXECUTOR_REASON_BYTES];
     time_ms failed_at;
     struct work_health health;
-    int64_t console_offset;
-    int64_t retry_at_ms, backoff_ms, ended_ms;
 };
 
 static bool agent_stops(const struct work *work)

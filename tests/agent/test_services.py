@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shlex
 import signal
 import socket
@@ -54,13 +55,15 @@ def agent(server: Server, tmp_path: Path) -> Iterator[Agent]:
 
 
 def free_port(count: int = 1) -> int:
-    """The first of so many ports in a row that nobody listens on."""
+    """The first of so many ports in a row that nobody listens on, below those that the kernel gives
+    to connections: a service finds its port free again when it is started anew."""
+    low = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
-        held = [socket.create_server(("127.0.0.1", 0))]
-        first = int(held[0].getsockname()[1])
+        first = random.randrange(min(10000, low // 2), low - count)
+        held: list[socket.socket] = []
         try:
-            held += [socket.create_server(("127.0.0.1", first + i)) for i in range(1, count)]
-        except (OSError, OverflowError):
+            held += [socket.create_server(("127.0.0.1", first + i)) for i in range(count)]
+        except OSError:
             continue
         else:
             return first

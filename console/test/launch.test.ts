@@ -201,6 +201,7 @@ describe('the launch form', () => {
       rest: {
         ...{ shm_bytes: 1, disk_bytes: 1, pids: 1, read_only_root: true, registry: 'R' },
         ...{ gpu_memory_bytes: 1, grace_s: 5, exclude: ['rack1'] },
+        health: { port: 1, every_s: 30, timeout_s: 2, failures: 5, starts_within_s: 60 },
       },
     }).body
     if (!filled) throw new Error('no job')

@@ -102,6 +102,26 @@ describe('the health of a service', () => {
     await shot('service-queue')
   })
 
+  it('is counted in the line of its replicas, and shown with each', async () => {
+    const array = makeId('j')
+    await admin('PUT', `/projects/vision/jobs/${array}`, {
+      ...{ run: makeId('r'), name: 'front' },
+      spec: {
+        ...{ command: ['python', 'front.py'], kind: 'service', replicas: 2 },
+        health: { port: 9000 },
+      },
+    })
+    await agent.health(await agent.start(), 'healthy')
+    await agent.health(await agent.start(), 'unhealthy', 'HTTP 500')
+    await page.goto(`${server.url}/queue`)
+    await page.getByText('Running: 2, Healthy: 1').waitFor()
+    await page.getByRole('button', { name: /front/ }).click()
+    await page.locator('tr [data-health=healthy]').waitFor()
+    await isClean()
+    await shot('service-replicas')
+    await admin('POST', `/jobs/${array}/cancel`)
+  })
+
   it('is said in German and Russian too', async () => {
     const storageState = await opened.context.storageState()
     const narrow = { width: 390, height: 844 }

@@ -2,7 +2,7 @@
 // state.
 import type { Job } from '../api/client'
 import { formatInteger } from '../base/format'
-import { tName } from '../base/i18n'
+import { t, tName } from '../base/i18n'
 
 export const WAITING = ['held', 'queued', 'offered']
 const ENDED = ['succeeded', 'failed', 'cancelled']
@@ -31,8 +31,12 @@ export const countRunning = (job: Job): number =>
   countIn(job, (state) => !WAITING.includes(state) && !ENDED.includes(state))
 export const lineEnded = (job: Job): boolean => countWaiting(job) + countRunning(job) === 0
 
-/** "Queued: 990, Running: 10" */
-export const statesText = (job: Job): string =>
-  Object.entries(statesOf(job))
-    .map(([state, n]) => `${tName('state', state)}: ${formatInteger(n)}`)
-    .join(', ')
+/** "Queued: 990, Running: 10"; of a service that is asked "Running: 3, Healthy: 2". */
+export function statesText(job: Job): string {
+  const words = Object.entries(statesOf(job)).map(
+    ([state, n]) => `${tName('state', state)}: ${formatInteger(n)}`,
+  )
+  const healthy = job.array?.healthy
+  if (healthy !== undefined) words.push(`${t('health.healthy')}: ${formatInteger(healthy)}`)
+  return words.join(', ')
+}

@@ -372,7 +372,8 @@ export const jobsDe: JobsCatalogue = {
   'launch.kind_service': 'Dienst: ein Endpunkt ohne Ende',
   'launch.replicas': 'Replikate',
   'launch.health': 'Gesundheitsprüfung',
-  'launch.health_hint': 'PORT oder PORT/PFAD, der antwortet, solange es ihm gut geht: 8000/up.',
+  'launch.health_hint':
+    'PORT oder PORT/PFAD, der antwortet, wenn alles läuft: 8000/up. EUVYRA_PORT nennt den Port.',
   'launch.timeout_service': 'Etwa 90m, 8h oder 2d; leer: keine.',
   'launch.series': 'Wie oft und wonach',
   'launch.array': 'Array',

@@ -368,7 +368,8 @@ export const enJobs = {
   'launch.kind_service': 'service: an endpoint without an end',
   'launch.replicas': 'Replicas',
   'launch.health': 'Health check',
-  'launch.health_hint': 'PORT or PORT/PATH that answers while it is well, such as 8000/up.',
+  'launch.health_hint':
+    'PORT or PORT/PATH that answers while it is well: 8000/up. Its port is in EUVYRA_PORT.',
   'launch.timeout_service': 'Such as 90m, 8h or 2d; empty: none.',
   'launch.series': 'How often, and after what',
   'launch.array': 'Array',

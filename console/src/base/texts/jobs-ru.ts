@@ -418,7 +418,8 @@ export const jobsRu: JobsCatalogue = {
   'launch.kind_service': 'служба: точка доступа без конца',
   'launch.replicas': 'Реплики',
   'launch.health': 'Проверка здоровья',
-  'launch.health_hint': 'ПОРТ или ПОРТ/ПУТЬ, который отвечает, пока всё хорошо: 8000/up.',
+  'launch.health_hint':
+    'ПОРТ или ПОРТ/ПУТЬ, который отвечает, пока всё хорошо: 8000/up. Порт дан в EUVYRA_PORT.',
   'launch.timeout_service': 'Например, 90m, 8h или 2d; пусто: нет.',
   'launch.series': 'Сколько раз и после чего',
   'launch.array': 'Массив',

@@ -43,6 +43,11 @@ const size = (name: string, bytes: number | undefined): Option => ({
   value: bytes === undefined ? undefined : writeSize(bytes),
 })
 
+const time = (name: string, seconds: number | undefined): Option => ({
+  flag: name,
+  value: seconds === undefined ? undefined : writeTime(seconds),
+})
+
 /** A job for each index, and what comes before. */
 function series({ array, after }: Body): Option[] {
   return [
@@ -59,6 +64,10 @@ function service({ spec }: Body): Option[] {
     flag('service', spec.kind === 'service'),
     { flag: 'replicas', value: spec.replicas },
     { flag: 'health', value: spec.health && `${spec.health.port}${spec.health.path ?? ''}` },
+    time('health-every', spec.health?.every_s),
+    time('health-timeout', spec.health?.timeout_s),
+    { flag: 'health-failures', value: spec.health?.failures },
+    time('health-start', spec.health?.starts_within_s),
   ]
 }
 

@@ -95,8 +95,7 @@ def test_what_people_set_is_said_with_its_name(server: Server) -> None:
         "it asks for 3 cores; demo may use 1 core more"
     )
     server.ok("PUT", "/api/v1/projects/demo/share", {})
-    body = {"reason": "new disks"}
-    server.ok("PUT", "/api/v1/targets/local/maintenance", body)
+    server.ok("PUT", "/api/v1/targets/local/maintenance", {"reason": "new disks"})
     job = put(server)
     assert said(server, job, "maintenance") == "target local is in maintenance"
 

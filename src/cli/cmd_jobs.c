@@ -241,34 +241,69 @@ static void print_tried(const json_t *job)
     }
 }
 
+void cli_print_waiting(struct cli *cli, const json_t *waiting)
+{
+    printf("code      %s\nwhy       %s\n", cli_get(waiting, "code"), cli_get(waiting, "text"));
+    if (*cli_get(waiting, "change"))
+        printf("change    %s\n", cli_get(waiting, "change"));
+    if (cli_get_i64(waiting, "rank", 0))
+        printf("rank      %lld\n", (long long)cli_get_i64(waiting, "rank", 0));
+    if (*cli_get(waiting, "start_estimate"))
+        printf("estimate  %s\n", cli_when(cli, cli_get(waiting, "start_estimate")));
+}
+
+/* What the priority that was asked about would make of it. */
+static void print_forecast(struct cli *cli, const json_t *forecast)
+{
+    const json_t *waiting = json_object_get(forecast, "waiting");
+    const json_t *passed = json_object_get(forecast, "passed");
+    int64_t more = cli_get_i64(forecast, "passed_count", 0) - (int64_t)json_array_size(passed);
+    const json_t *job;
+    size_t i;
+
+    printf("\nwith priority %lld\n", (long long)cli_number(cli, "priority", 0));
+    if (!json_is_object(forecast)) {
+        printf("why       its priority is not what keeps it waiting\n");
+        return;
+    }
+    if (json_is_object(waiting))
+        cli_print_waiting(cli, waiting);
+    else
+        printf("why       it would start now\n");
+    json_array_foreach(passed, i, job) printf("passes    %s  %s  %s\n", cli_get(job, "id"),
+                                              cli_get(job, "project"), cli_get(job, "name"));
+    if (more > 0)
+        printf("passes    %lld %s\n", (long long)more, i ? "more" : "of other projects");
+}
+
 enum err_code cmd_job_why(struct cli *cli, int *ret_exit, struct err *err)
 {
+    bool asks = cli_flag(cli, "priority");
+    const char *path;
     CLEANUP(json_release) json_t *why = NULL;
     CLEANUP(json_release) json_t *job = NULL;
     const json_t *waiting;
 
     (void)ret_exit;
     TRY(get_job(cli, cli->args[0], &job, err));
-    TRY(cli_call(cli, "GET", arena_printf(&cli->arena, "/api/v1/jobs/%s/why", cli_get(job, "id")),
-                 NULL, &why, err));
+    path = arena_printf(&cli->arena, "/api/v1/jobs/%s/why", cli_get(job, "id"));
+    if (asks)
+        path = arena_printf(&cli->arena, "%s?priority=%lld", path,
+                            (long long)cli_number(cli, "priority", 0));
+    TRY(cli_call(cli, "GET", path, NULL, &why, err));
     if (cli_flag(cli, "json")) {
         cli_print_json(why);
         return OK;
     }
     waiting = json_object_get(why, "waiting");
     printf("job       %s\nstate     %s\n", cli_get(job, "id"), cli_get(why, "state"));
-    if (json_is_object(waiting)) {
-        printf("code      %s\nwhy       %s\n", cli_get(waiting, "code"), cli_get(waiting, "text"));
-        if (*cli_get(waiting, "change"))
-            printf("change    %s\n", cli_get(waiting, "change"));
-        if (cli_get_i64(waiting, "rank", 0))
-            printf("rank      %lld\n", (long long)cli_get_i64(waiting, "rank", 0));
-        if (*cli_get(waiting, "start_estimate"))
-            printf("estimate  %s\n", cli_when(cli, cli_get(waiting, "start_estimate")));
-    } else {
+    if (json_is_object(waiting))
+        cli_print_waiting(cli, waiting);
+    else
         printf("why       it does not wait\n");
-    }
     print_tried(job);
+    if (asks)
+        print_forecast(cli, json_object_get(why, "forecast"));
     return OK;
 }
 

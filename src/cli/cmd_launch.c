@@ -300,6 +300,40 @@ static enum err_code project_of(struct cli *cli, json_t *body, const char **ret_
     return OK;
 }
 
+/* When it might start, if it were submitted now. */
+static enum err_code print_estimate(struct cli *cli, const char *project, json_t *body,
+                                    struct err *err)
+{
+    CLEANUP(json_release) json_t *forecast = NULL;
+    struct id run = random_id(ID_RUN);
+    const json_t *waiting;
+
+    (void)json_object_set_new(body, "run", json_string(run.text));
+    TRY(cli_call(cli, "POST",
+                 arena_printf(&cli->arena, "/api/v1/projects/%s/jobs/forecast", project), body,
+                 &forecast, err));
+    if (cli_flag(cli, "json")) {
+        cli_print_json(forecast);
+        return OK;
+    }
+    waiting = json_object_get(forecast, "waiting");
+    if (json_is_object(waiting)) {
+        cli_print_waiting(cli, waiting);
+        if (cli_get_i64(waiting, "rank", 0))
+            printf("of        %lld that wait\n",
+                   (long long)cli_get_i64(forecast, "waiting_count", 0));
+    } else {
+        const json_t *refused = json_object_get(forecast, "refused");
+        if (refused)
+            return err_set_field(err, ERR_UNPROCESSABLE, cli_get(refused, "field"), "%s",
+                                 cli_get(refused, "message"));
+        printf("%s\n", json_is_true(json_object_get(forecast, "starts"))
+                           ? "it would start at once"
+                           : "the server cannot tell yet");
+    }
+    return OK;
+}
+
 static enum err_code check_wait(struct cli *cli, const json_t *body, struct err *err)
 {
     const json_t *replicas = json_object_get(json_object_get(body, "spec"), "replicas");
@@ -322,6 +356,8 @@ enum err_code cmd_launch(struct cli *cli, int *ret_exit, struct err *err)
         return print_yaml(body, err);
     TRY(check_wait(cli, body, err));
     TRY(project_of(cli, body, &project, err));
+    if (cli_flag(cli, "estimate"))
+        return print_estimate(cli, project, body, err);
     TRY(add_code(cli, project, body, err));
     TRY(submit(cli, project, body, &job, err));
     if (!cli_flag(cli, "wait")) {

@@ -108,6 +108,7 @@ static const struct option_spec launch_options[] = {
     FLAG("held", "keep it out of the queue until euvyra release"),
     FLAG("no-code", "do not pack the folder"),
     FLAG("wait", "follow it to its end; its exit code becomes ours"),
+    FLAG("estimate", "say when it might start; submit nothing"),
 };
 static const struct option_spec jobs_options[] = {
     SERVER_OPTIONS,
@@ -115,6 +116,10 @@ static const struct option_spec jobs_options[] = {
     TEXT("array", "ARRAY", "only the jobs of this array"),
     FLAG("all", "also those that have ended, and each job of an array"),
     NUMBER("limit", "N", 1, 10000, "at most so many; default 50"),
+};
+static const struct option_spec job_why_options[] = {
+    SERVER_OPTIONS,
+    NUMBER("priority", "N", -1000, 1000, "what if it had this priority; changes nothing"),
 };
 static const struct option_spec job_set_options[] = {
     SERVER_OPTIONS,
@@ -201,7 +206,7 @@ const struct verb cli_verbs[] = {
          false, cmd_priority),
     VERB("job", "JOB", "show a job", NULL, plain_options, 1, 1, true, false, cmd_job),
     VERB("job why", "JOB", "why a job waits, what would change it, where it was tried", NULL,
-         plain_options, 1, 1, true, false, cmd_job_why),
+         job_why_options, 1, 1, true, false, cmd_job_why),
     VERB("job hold", "JOB", "keep a waiting job out of the queue", NULL, plain_options, 1, 1, true,
          false, cmd_hold),
     VERB("job set", "JOB", "change priority, queue or targets of a waiting job", NULL,

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "crypto/seal.h"
+#include "model/forecast.h"
 #include "model/job.h"
 #include "model/wait.h"
 #include "ports/blob.h"
@@ -46,9 +47,10 @@ struct wait_place {
 /* What the scheduler said of waiting jobs in its last pass; false: nothing. thread: any */
 struct waits_port {
     bool (*find)(void *ctx, job_id job, struct wait *ret_wait);
-    /* When it may start, by time limits alone; TIME_NONE: not known. Takes as long as the scheduler
-     * needs. may block: worker only */
-    time_ms (*estimate)(void *ctx, job_id job);
+    /* Takes as long as the scheduler needs; false: not known. The arena is for its work. may block:
+     * worker only */
+    bool (*forecast)(void *ctx, const struct forecast_question *question, struct arena *arena,
+                     struct forecast *ret_forecast);
     /* Those of rank `passed` + 1 on; 0: there are no more. */
     size_t (*ranked)(void *ctx, int64_t passed, struct wait_place *ret_places, size_t max);
     void *ctx;

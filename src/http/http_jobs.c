@@ -148,9 +148,78 @@ enum err_code http_job_show(struct http_call *call, struct err *err)
     return render_named(call, err);
 }
 
+/* `refused`: what the submission would be answered; NULL: it would be taken. */
+static void render_forecast(struct http_call *call, const struct job_forecast *f, bool of_priority,
+                            const struct err *refused)
+{
+    struct json_writer *w = &call->json;
+
+    json_begin_object(w);
+    http_render_bool(w, "starts", f->known && f->forecast.starts);
+    json_put_key(w, "waiting");
+    if (f->known && !f->forecast.starts)
+        http_render_wait(call, &f->wait);
+    else
+        json_put_null(w);
+    http_render_number(w, "waiting_count", f->forecast.waiting);
+    if (refused) {
+        json_put_key(w, "refused");
+        json_begin_object(w);
+        http_render_text(w, "code", str_from(err_code_name(refused->code)));
+        http_render_text(w, "message", str_from(refused->text));
+        http_render_text(w, "field", str_from(refused->field));
+        json_end_object(w);
+    }
+    if (of_priority) {
+        http_render_number(w, "rank_now", f->forecast.rank_now);
+        http_render_number(w, "passed_count", f->forecast.passed_total);
+        json_put_key(w, "passed");
+        json_begin_array(w);
+        for (size_t i = 0; i < f->passed_count; i++) {
+            json_begin_object(w);
+            http_render_id(w, "id", &f->passed[i].public_id);
+            http_render_text(w, "name", f->passed[i].name);
+            http_render_text(w, "project", f->passed[i].project_name);
+            json_end_object(w);
+        }
+        json_end_array(w);
+    }
+    json_end_object(w);
+}
+
+/* What another priority would make of the job that is asked about. */
+static enum err_code render_priority(struct http_call *call, struct err *err)
+{
+    struct job_forecast f;
+
+    TRY(jobs_forecast_priority(&call->cmd, &call->job, http_call_query_i64(call, "priority", 0), &f,
+                               err));
+    json_put_key(&call->json, "forecast");
+    if (f.known)
+        render_forecast(call, &f, true, NULL);
+    else
+        json_put_null(&call->json);
+    return OK;
+}
+
+enum err_code http_job_forecast(struct http_call *call, struct err *err)
+{
+    struct job_spec spec = {0};
+    struct job_forecast f = {0};
+    enum err_code code = http_take_job(call, &spec, err);
+
+    if (code == OK)
+        code = jobs_forecast_submit(&call->cmd, &call->project, &spec, &f, err);
+    if (code != OK && err_code_http_status(code) >= 500)
+        return code;
+    render_forecast(call, &f, false, code == OK ? NULL : err);
+    return OK;
+}
+
 enum err_code http_job_why(struct http_call *call, struct err *err)
 {
     struct job_wait wait;
+    struct str priority;
     bool waits = false;
 
     TRY(jobs_why(&call->cmd, &call->job, &waits, &wait, err));
@@ -161,6 +230,8 @@ enum err_code http_job_why(struct http_call *call, struct err *err)
         http_render_wait(call, &wait);
     else
         json_put_null(&call->json);
+    if (http_call_query(call, "priority", &priority))
+        TRY(render_priority(call, err));
     json_end_object(&call->json);
     return OK;
 }

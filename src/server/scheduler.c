@@ -25,13 +25,12 @@
 #define RETRY_MS      1000
 #define STOPPING_MS   100
 
-#define ESTIMATE_COST      300000 /* jobs and nodes looked at for an answer, over all its moments */
-#define ESTIMATE_STEPS_MAX 1000
-
-/* When a job may start: the asker waits. */
+/* About the future: the asker waits, and lends its arena. */
 struct question {
-    job_id job;
-    time_ms answer;
+    const struct forecast_question *ask;
+    struct arena *arena;
+    struct forecast answer;
+    bool known;
     struct latch *done;
 };
 
@@ -150,10 +149,11 @@ size_t scheduler_ranked(void *scheduler, int64_t passed, struct wait_place *ret_
     return count;
 }
 
-time_ms scheduler_estimate(void *scheduler, job_id job)
+bool scheduler_forecast(void *scheduler, const struct forecast_question *question,
+                        struct arena *arena, struct forecast *ret_forecast)
 {
     struct scheduler *s = scheduler;
-    struct question q = {.job = job, .answer = TIME_NONE, .done = latch_new()};
+    struct question q = {.ask = question, .arena = arena, .done = latch_new()};
     struct note *item =
         mem_copy(&(struct note){.kind = NOTE_QUESTION, .question = &q}, sizeof *item);
 
@@ -162,7 +162,8 @@ time_ms scheduler_estimate(void *scheduler, job_id job)
     else
         mem_free(item);
     latch_free(q.done);
-    return q.answer;
+    *ret_forecast = q.answer;
+    return q.known;
 }
 
 static void publish_waits(struct scheduler *s, const struct jobs_decisions *d)
@@ -311,21 +312,20 @@ static void turn(struct runner *r)
     r->due_ms = began + took + RETRY_MS;
 }
 
+static bool ask(struct runner *r, struct question *q)
+{
+    return r->loaded && !r->s->server->stopping &&
+           jobs_snapshot_forecast(r->snapshot, clock_wall_ms(), q->ask, q->arena, &q->answer);
+}
+
 static void answer(struct runner *r, struct question *q)
 {
-    CLEANUP(arena_release) struct arena arena = {0};
-    struct sched_snapshot sched;
-    uint32_t job, steps;
-    bool more;
+    struct err err;
 
-    if (r->loaded && !r->s->server->stopping) {
-        jobs_snapshot_build(r->snapshot, clock_wall_ms(), SIZE_MAX, &arena, &sched, &more);
-        job = jobs_snapshot_built(r->snapshot, &sched, q->job);
-        steps =
-            MIN(ESTIMATE_COST / (sched.job_count + sched.node_count + 1) + 2, ESTIMATE_STEPS_MAX);
-        if (job != SCHED_NONE)
-            q->answer = sched_estimate(&sched, job, steps, &arena);
-    }
+    q->known = ask(r, q);
+    if (!q->known && r->loaded && jobs_snapshot_settings_are_old(r->snapshot) &&
+        refresh(r, clock_mono_ms(), &err) == OK) /* its project or queue is new */
+        q->known = ask(r, q);
     latch_set(q->done);
 }
 

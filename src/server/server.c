@@ -176,7 +176,7 @@ static enum err_code start_threads(struct server *server, struct err *err)
     server->hub = hub_new();
     server->watchers = watchers_new();
     server->scheduler = scheduler_new(server);
-    server->domain.waits = (struct waits_port){scheduler_wait_find, scheduler_estimate,
+    server->domain.waits = (struct waits_port){scheduler_wait_find, scheduler_forecast,
                                                scheduler_ranked, server->scheduler};
     TRY(thread_start(&server->command_thread, "command", server__command_run, server, err));
     TRY(scheduler_start(server->scheduler, err));

@@ -51,7 +51,8 @@ void scheduler_note_settings(struct scheduler *scheduler);
 void scheduler_leads(struct scheduler *scheduler, bool leads);
 /* For struct waits_port. */
 bool scheduler_wait_find(void *scheduler, job_id job, struct wait *ret_wait);
-time_ms scheduler_estimate(void *scheduler, job_id job);
+bool scheduler_forecast(void *scheduler, const struct forecast_question *question,
+                        struct arena *arena, struct forecast *ret_forecast);
 size_t scheduler_ranked(void *scheduler, int64_t passed, struct wait_place *ret_places, size_t max);
 
 /* The event streams. thread: command */

@@ -232,6 +232,8 @@ def test_why_says_what_would_change_it(cli: Cli, server: Server) -> None:
     assert "why       no agent is online" in said and "change    connect a machine" in said
     assert "job" in cli.ok("job", "hold", job)
     assert "code      held" in cli.ok("job", "why", job)
+    said = cli.ok("job", "why", job, "--priority", "5")
+    assert said.endswith("\nwith priority 5\nwhy       its priority is not what keeps it waiting\n")
     cli.ok("release", job)
     server.ok("PUT", "/api/v1/targets/away", {"price_hour_micro": 1})
     cli.ok("job", "set", job, "--target", "away", "--priority", "-5")
@@ -323,3 +325,26 @@ def test_queues_teams_quota_budget_and_maintenance_are_tables(
     assert shown[0]["maintenance"]["reason"] == "new cables"
     cli.ok("targets", "service", "local")
     assert json.loads(cli.ok("targets", "--json"))[0]["maintenance"] is None
+
+
+def test_another_priority_and_a_job_to_come_are_looked_at_before_they_are_real(
+    cli: Cli, server: Server
+) -> None:
+    first, second = (
+        cli.ok("launch", "--project", "demo", "--no-code", "--name", name, "--", "true").strip()
+        for name in ("first", "second")
+    )
+    wait_for("the scheduler", lambda: "rank      2" in cli.ok("job", "why", second))
+    lines = cli.ok("job", "why", second, "--priority", "5").splitlines()
+    assert "rank      2" in lines and "with priority 5" in lines
+    assert lines[-2:] == ["rank      1", f"passes    {first}  demo  first"]
+    lines = cli.ok(
+        "launch", "--project", "demo", "--no-code", "--estimate", "--", "true"
+    ).splitlines()
+    assert lines[0] == "code      no_agent" and lines[-2:] == [
+        "rank      3",
+        "of        3 that wait",
+    ]
+    assert len(server.ok("GET", "/api/v1/jobs")["items"]) == 2
+    refused = cli.run("launch", "--project", "demo", "--estimate", "--queue", "x", "--", "true")
+    assert refused.returncode != 0 and 'queue "x" not found' in refused.stderr

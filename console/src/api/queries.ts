@@ -7,6 +7,7 @@ import {
   useQueries,
   useQuery,
 } from '@tanstack/react-query'
+import { newId } from '../base/ids'
 import {
   type AccessKey,
   type Agent,
@@ -19,6 +20,7 @@ import {
   type Diff,
   type Job,
   type JobEvent,
+  type JobForecast,
   type JobState,
   type JobWhy,
   type Me,
@@ -411,6 +413,35 @@ export const useWhy = (job: string, enabled: boolean): Asked<JobWhy> =>
     staleTime: 5000,
     refetchInterval: 5000,
     queryFn: () => ask(client.GET('/api/v1/jobs/{job}/why', { params: { path: { job } } })),
+  })
+
+/** What another priority would make of a waiting job; null: its priority does not matter. */
+export const usePriorityForecast = (
+  job: string,
+  priority: number,
+  enabled: boolean,
+): Asked<JobForecast | null> =>
+  useQuery({
+    queryKey: ['why', job, priority],
+    enabled,
+    staleTime: 5000,
+    queryFn: async () => {
+      const params = { path: { job }, query: { priority } }
+      return (await ask(client.GET('/api/v1/jobs/{job}/why', { params }))).forecast ?? null
+    },
+  })
+
+/** When a job that is not submitted yet might start; `body` is a submission as text. */
+export const useForecast = (project: string, body: string): Asked<JobForecast> =>
+  useQuery({
+    queryKey: ['forecast', project, body],
+    enabled: project !== '' && body !== '',
+    staleTime: 5000,
+    queryFn: () => {
+      const params = { path: { project } }
+      const whole = { ...JSON.parse(body), run: newId('r') }
+      return ask(client.POST('/api/v1/projects/{project}/jobs/forecast', { params, body: whole }))
+    },
   })
 
 interface Page<T> {

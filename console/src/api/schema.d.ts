@@ -674,6 +674,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/jobs/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What would become of a job that is submitted now; of an array its first element. Nothing is kept */
+        post: operations["job_forecast"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{job}": {
         parameters: {
             query?: never;
@@ -1957,6 +1974,33 @@ export interface components {
             state: components["schemas"]["JobState"];
             /** @description null: it does not wait */
             waiting: components["schemas"]["Waiting"] | null;
+            /** @description With the priority that was asked about; null: something of its own keeps it waiting */
+            forecast?: components["schemas"]["JobForecast"] | null;
+        };
+        JobForecast: {
+            /** @description At once */
+            starts: boolean;
+            /** @description Why it waits else, its rank, and when it may start by the time limits of what runs; null: it starts, or it is not known */
+            waiting: components["schemas"]["Waiting"] | null;
+            waiting_count: components["schemas"]["Count"];
+            /** @description Why the submission would be refused */
+            refused?: {
+                code: string;
+                message: string;
+                /** @description The input field at fault, or empty */
+                field: string;
+            };
+            /** @description Of another priority: its rank today; 0: it starts */
+            rank_now?: number;
+            /** @description Of another priority: how many jobs it goes before then and not today */
+            passed_count?: number;
+            /** @description The first ten of those, as far as you may see them */
+            passed?: components["schemas"]["JobName"][];
+        };
+        JobName: {
+            id: components["schemas"]["Id"];
+            name: string;
+            project: string;
         };
         JobEvent: {
             seq: components["schemas"]["Count"];
@@ -3725,6 +3769,34 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    job_forecast: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the project */
+                project: components["parameters"]["project"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobCreate"];
+            };
+        };
+        responses: {
+            /** @description JobForecast */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobForecast"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     job_show: {
         parameters: {
             query?: never;
@@ -3805,7 +3877,10 @@ export interface operations {
     };
     job_why: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Says in `forecast` what another priority would make of it; changes nothing */
+                priority?: number;
+            };
             header?: never;
             path: {
                 job: components["parameters"]["job"];

@@ -1,5 +1,5 @@
 /* What a spec names, looked up, and whether the job can ever start. Folder-private.
- * thread: command */
+ * thread: any owner of a store */
 #pragma once
 
 #include "domain/jobs/jobs.h"
@@ -18,6 +18,10 @@ struct job_references {
     size_t before_count;
 };
 
+/* The job of a spec, or what all elements of its array have in common: not written, without id and
+ * run. */
+struct job jobs__job_of(struct cmd *cmd, const struct project *project, const struct job_spec *spec,
+                        const struct job_references *refs);
 /* ERR_UNPROCESSABLE names the field: what it names is not there or not allowed, or it asks for what
  * the limits of its project can never give. ERR_CONFLICT: the queue takes nothing. */
 MUST_CHECK enum err_code jobs__references(struct cmd *cmd, const struct project *project,

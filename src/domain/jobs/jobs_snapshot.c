@@ -178,8 +178,8 @@ static enum err_code read_after(struct jobs_snapshot *s, struct known_job *k, st
     return OK;
 }
 
-static enum err_code take_job(struct jobs_snapshot *s, struct store *store, struct arena *arena,
-                              const struct job *job, struct err *err)
+enum err_code jobs__snapshot_take(struct jobs_snapshot *s, struct store *store, struct arena *arena,
+                                  const struct job *job, struct err *err)
 {
     struct known_job *k = map_get(&s->by_id, id_str(&job->public_id));
 
@@ -214,7 +214,7 @@ static enum err_code take_job(struct jobs_snapshot *s, struct store *store, stru
     return OK;
 }
 
-static void drop_job(struct jobs_snapshot *s, const struct id *id)
+void jobs__snapshot_drop(struct jobs_snapshot *s, const struct id *id)
 {
     struct known_job *k = map_take(&s->by_id, id_str(id));
 
@@ -246,8 +246,8 @@ static enum err_code read_job(struct jobs_snapshot *s, struct store *store, cons
 
     TRY(store_job_brief_get(store, id, &arena, &job, ret_open, err));
     if (*ret_open)
-        return take_job(s, store, &arena, &job, err);
-    drop_job(s, id);
+        return jobs__snapshot_take(s, store, &arena, &job, err);
+    jobs__snapshot_drop(s, id);
     return OK;
 }
 
@@ -385,7 +385,7 @@ enum err_code jobs_snapshot_load(struct jobs_snapshot *s, struct cmd *cmd, struc
         struct job *jobs;
         TRY(store_job_brief_list(store, after, LOAD_PAGE, &arena, &jobs, &count, err));
         for (size_t i = 0; i < count; i++)
-            TRY(take_job(s, store, &arena, &jobs[i], err));
+            TRY(jobs__snapshot_take(s, store, &arena, &jobs[i], err));
         if (count)
             after = jobs[count - 1].id;
     } while (count == LOAD_PAGE);

@@ -7,6 +7,7 @@
 
 #include "domain/cmd.h"
 #include "domain/jobs/jobs.h"
+#include "model/forecast.h"
 #include "sched/sched.h"
 
 struct jobs_snapshot;
@@ -36,6 +37,12 @@ void jobs_snapshot_build(struct jobs_snapshot *snapshot, time_ms now, size_t dep
 /* The place of a job in what was built last; SCHED_NONE: it is not looked at. */
 uint32_t jobs_snapshot_built(const struct jobs_snapshot *snapshot,
                              const struct sched_snapshot *sched, job_id job);
+
+/* Builds and looks as often as the answer needs. False: the job is not one that is looked at, since
+ * something of its own keeps it waiting. */
+bool jobs_snapshot_forecast(struct jobs_snapshot *snapshot, time_ms now,
+                            const struct forecast_question *question, struct arena *arena,
+                            struct forecast *ret_forecast);
 
 /* What is to be done about the answer to the snapshot that was built last, and why the rest waits.
  */

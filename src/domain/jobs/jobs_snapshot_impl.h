@@ -127,6 +127,12 @@ void jobs__lines_put(struct jobs_snapshot *snapshot, struct known_job *job);
 void jobs__lines_take(struct jobs_snapshot *snapshot, struct known_job *job);
 void jobs__lines_init(struct jobs_snapshot *snapshot);
 void jobs__lines_release(struct jobs_snapshot *snapshot);
+/* Takes in an open job as it is; and forgets one. The store is read only for what hangs on it: an
+ * attempt, jobs that it comes after. */
+MUST_CHECK enum err_code jobs__snapshot_take(struct jobs_snapshot *s, struct store *store,
+                                             struct arena *arena, const struct job *job,
+                                             struct err *err);
+void jobs__snapshot_drop(struct jobs_snapshot *s, const struct id *id);
 /* Room for one more pointer in a list on the heap. */
 void *jobs__list_room(void *items, size_t count, size_t *room);
 /* The place of an agent among those sorted by id; NOWHERE. */

@@ -89,8 +89,8 @@ static int64_t timeout_of(const struct job_spec *spec, const struct job_queue *q
     return queue->timeout_s ? queue->timeout_s : JOB_TIMEOUT_S_DEFAULT;
 }
 
-static struct job job_of(struct cmd *cmd, const struct project *project,
-                         const struct job_spec *spec, const struct job_references *refs)
+struct job jobs__job_of(struct cmd *cmd, const struct project *project, const struct job_spec *spec,
+                        const struct job_references *refs)
 {
     struct job job = {
         .project = project->id,
@@ -218,7 +218,7 @@ enum err_code jobs_submit(struct cmd *cmd, const struct project *project,
     TRY(jobs__references(cmd, project, spec, &refs, err));
     TRY(check_sizes(spec, refs.before_count, err));
     TRY(count_open(cmd, project, count, err));
-    job = job_of(cmd, project, spec, &refs);
+    job = jobs__job_of(cmd, project, spec, &refs);
     for (int64_t i = 0; i < count; i++) {
         struct job made = job;
         made.array = first.array;

@@ -1,12 +1,36 @@
 import { type FormEvent, type ReactElement, useState } from 'react'
 import { ask, client, type Job } from '../../api/client'
-import { useQueues, useTargets } from '../../api/queries'
+import { usePriorityForecast, useQueues, useServer, useTargets } from '../../api/queries'
 import { t } from '../../base/i18n'
 import { useAction } from '../../widgets/action'
 import { namedTargets } from '../../widgets/amount'
 import { Button } from '../../widgets/button'
 import { Dialog } from '../../widgets/dialog'
 import { Choice, Field } from '../../widgets/field'
+import { Forecast, Passed } from '../../widgets/forecast'
+import { useRested } from '../../widgets/hooks'
+
+/** What the priority that is being written would make of the job. */
+function Preview({ job, priority }: { job: Job; priority: string }): ReactElement | null {
+  const rested = useRested(priority, 300)
+  const asked = Number(rested)
+  const valid = /^-?\d+$/.test(rested) && Math.abs(asked) <= 1000
+  const changes = valid && asked !== job.priority
+  const found = usePriorityForecast(job.id, asked, changes)
+  const currency = useServer().data?.currency ?? 'EUR'
+  if (!changes) return null
+  return (
+    <div className="preview" role="status">
+      {found.data === null && <p>{t('forecast.no_matter')}</p>}
+      {found.data && (
+        <>
+          <Forecast forecast={found.data} currency={currency} />
+          <Passed forecast={found.data} />
+        </>
+      )}
+    </div>
+  )
+}
 
 interface ChangeProps {
   job: Job
@@ -53,6 +77,7 @@ export function ChangeJob({ job, onClose, onChanged }: ChangeProps): ReactElemen
           onChange={(event) => setPriority(event.target.value)}
           required
         />
+        {job.state === 'queued' && <Preview job={job} priority={priority} />}
         {waits && (
           <>
             <Choice

@@ -2,6 +2,7 @@
 // command line and as a file.
 import { type ReactElement, useState } from 'react'
 import type { Agent, Budget, Job, Queue, Share, Target } from '../../api/client'
+import { useForecast } from '../../api/queries'
 import { formatDuration, formatMoney } from '../../base/format'
 import { t } from '../../base/i18n'
 import { gpuHours, type Need, namedTargets, needOf } from '../../widgets/amount'
@@ -9,6 +10,8 @@ import { Segments } from '../../widgets/button'
 import { Command } from '../../widgets/empty'
 import { Card } from '../../widgets/facts'
 import { closedBy, fitOf } from '../../widgets/fit'
+import { Forecast } from '../../widgets/forecast'
+import { useRested } from '../../widgets/hooks'
 import { commandText, fileText } from './command'
 import type { Body, Form } from './form'
 
@@ -95,6 +98,28 @@ export function Fits({ body, place }: { body: Body | null; place: Place }): Reac
           <p className="empty-hint">{t('launch.fits_nowhere')}</p>
         )}
         {left && <p className="empty-hint">{t('launch.left', { what: left })}</p>}
+      </div>
+    </Card>
+  )
+}
+
+/** When it might start, as the scheduler sees it; asked when the form rests. */
+export function When({
+  project,
+  body,
+  currency,
+}: {
+  project: string
+  body: Body | null
+  currency: string
+}): ReactElement | null {
+  const rested = useRested(body ? JSON.stringify(body) : '', 500)
+  const found = useForecast(project, rested)
+  if (!body || !found.data) return null
+  return (
+    <Card title={t('launch.when')}>
+      <div role="status">
+        <Forecast forecast={found.data} currency={currency} />
       </div>
     </Card>
   )

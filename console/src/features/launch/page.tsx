@@ -23,7 +23,7 @@ import { Card } from '../../widgets/facts'
 import { Choice, Field, TextField } from '../../widgets/field'
 import { useShortcuts, useTitle, useViewParam } from '../../widgets/hooks'
 import { sharesAbove } from '../../widgets/shares'
-import { Fits, Same } from './beside'
+import { Fits, Same, When } from './beside'
 import { build, EMPTY, type Faults, type Form, fieldOf } from './form'
 import { at, type PartProps } from './part'
 import { Data, Kind, Series } from './series'
@@ -416,6 +416,7 @@ export function LaunchPage(): ReactElement {
         </div>
         <div className="overview-column launch-beside">
           <Fits body={body} place={place} />
+          <When project={form.project} body={wrong ? null : body} currency={currency} />
           <Same form={form} body={body} />
           {answer && !answer.field && (
             <p className="form-error" role="alert">

@@ -65,7 +65,7 @@ def test_a_job_that_is_not_submitted_yet_knows_when_it_might_start(server: Serve
     agent = Agent(server)  # 4 cores
     agent.poll()
     wait_for("the machine is seen", lambda: forecast(server)["starts"])
-    spec = {"command": ["sleep"], "cpus": 4, "timeout_s": 3600}
+    spec: dict[str, Any] = {"command": ["sleep"], "cpus": 4, "timeout_s": 3600}
     running = submit(server, **spec)
     started(server, agent, running)
     told = forecast(server)
@@ -90,11 +90,12 @@ def test_what_keeps_a_job_by_itself_is_said(server: Server) -> None:
 
 
 def test_what_a_submission_would_refuse_a_forecast_refuses(server: Server) -> None:
-    for bad, code, field in [
+    refusals: list[tuple[dict[str, Any], str, str]] = [
         ({"queue": "nowhere"}, "unprocessable", "queue"),
         ({"priority": 5000}, "invalid", "priority"),
         ({"spec": {"command": ["true"], "privileged": True}}, "unknown_field", "spec.privileged"),
-    ]:
+    ]
+    for bad, code, field in refusals:
         made = server.call("PUT", f"/api/v1/projects/demo/jobs/{make_id('j')}", body(**bad))
         told = forecast(server, **bad)
         assert (told["starts"], told["waiting"]) == (False, None)

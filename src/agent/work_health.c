@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-#define PATH_BYTES 4096
+#define PATH_BYTES     4096
+#define BEGIN_RETRY_MS 10000
 
 static const char *path_of(const struct work_health *h, const char *name, char path[PATH_BYTES])
 {
@@ -86,6 +87,9 @@ static void begin(struct work_health *h, const struct executor_look *look)
                                            .ctx = h->ctx};
     struct err err = {0};
 
+    if (clock_mono_ms() < h->retry_at_ms)
+        return;
+    h->retry_at_ms = clock_mono_ms() + BEGIN_RETRY_MS;
     if (h->executor->address(h->executor->ctx, h->attempt, address, sizeof(address), &err) != OK ||
         health_watch_new(&h->watch, &options, &err) != OK)
         log_error("attempt.health", "attempt", h->attempt->text, "error", err.text);

@@ -9,7 +9,8 @@
 struct work_health {
     struct health_spec spec; /* port 0: it is not asked */
     struct health_watch *watch;
-    const char *folder; /* borrowed, as are these */
+    int64_t retry_at_ms; /* after a watch that could not begin */
+    const char *folder;  /* borrowed, as are these */
     const struct executor_port *executor;
     const struct id *attempt;
     void (*wake)(void *ctx); /* as of health_watch.h */

@@ -83,7 +83,9 @@ def test_a_service_has_the_time_limit_that_it_says_itself(
     job = make_id("j")
     put(server, {"kind": "service", **spec}, job, queue="short")
     agent = able(server)
-    assert [o["timeout_s"] for o in offers_of(agent, 1)] == [limit]
+    (offer,) = offers_of(agent, 1)
+    assert offer["timeout_s"] == limit
+    assert server.call("GET", "/api/v1/me", key=offer["key"]).status == 200
 
 
 def test_a_service_that_ends_well_waits_to_start_again(server: Server) -> None:
@@ -261,3 +263,28 @@ def test_a_cancelled_service_ends_for_good_however_it_was(server: Server) -> Non
     assert agent.tell(attempt, token, "status", ended).status == 200
     shown = show(server, job)
     assert (shown["state"], shown["attempts"][0]["ending"]) == ("cancelled", "cancelled")
+
+
+def test_of_a_gang_the_first_machine_speaks(server: Server) -> None:
+    agents = [able(server, "health", "nodes", name=f"n{n}") for n in range(2)]
+    for agent in agents:
+        agent.poll()
+    array = put(server, {**HEALTH, "replicas": 2, "nodes": 2}).json["array"]["id"]
+    offers = [offers_of(agent, 2) for agent in agents]  # a rank of each gang
+    seen = set()
+    for agent, list_of in zip(agents, offers, strict=True):
+        for offer in list_of:
+            agent.held[offer["attempt"]] = offer["token"]
+            agent.tell(offer["attempt"], offer["token"], "accept")
+            seen.add((offer["env"]["EUVYRA_ARRAY_INDEX"], offer["rank"], offer["node_count"]))
+    assert seen == {(index, rank, 2) for index in "01" for rank in (0, 1)}
+    for agent, list_of in zip(agents, offers, strict=True):
+        for offer in list_of:
+            agent.tell(offer["attempt"], offer["token"], "status", {"state": "running"})
+    for agent, list_of in zip(agents, offers, strict=True):
+        for offer in list_of:
+            health = "unhealthy" if offer["rank"] else "healthy"
+            say(agent, offer["attempt"], offer["token"], health)
+    shown = server.ok("GET", f"/api/v1/jobs/{array}")
+    assert shown["array"]["states"] == {"running": 2}
+    assert shown["array"]["healthy"] == 2

@@ -1,5 +1,5 @@
-/* Fuzz target: what an agent reads from a server when it polls. Beyond "no fault": what was read,
- * written and read again is written the same. */
+/* Fuzz target: what an agent reads from a server when it polls, and how it is to ask a service.
+ * Beyond "no fault": what was read, written and read again is written the same. */
 #include "wire/agent_messages.h"
 
 #include <stdlib.h>
@@ -14,8 +14,15 @@ static void write_polled(struct str text, struct buf *out)
 
     buf_init(out, 4 * WIRE_MESSAGE_BYTES_MAX);
     json_writer_init(&w, out);
-    if (wire_polled_decode(&arena, text, &polled, NULL) == OK)
+    if (wire_polled_decode(&arena, text, &polled, NULL) == OK) {
         wire_polled_encode(&polled, &w);
+        for (size_t i = 0; i < polled.offer_count; i++) {
+            struct health_spec spec;
+            if (wire_offer_health(&arena, &polled.offers[i], &spec, NULL) == OK && spec.port &&
+                (spec.path.len == 0 || spec.path.data[0] != '/' || spec.port > 65535))
+                abort();
+        }
+    }
     arena_release(&arena);
 }
 

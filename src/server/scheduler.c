@@ -240,6 +240,8 @@ struct runner {
     bool loaded, wanted, settings_wanted;
     bool settings_fresh; /* read in this turn */
     int64_t due_ms;      /* at the latest */
+    int64_t
+        settings_due_ms; /* read again at the latest, however busy it is: who is heard is there */
     int64_t all_due_ms;  /* all jobs are looked at, for what is said about them */
     int64_t earliest_ms; /* not before */
     struct arena arena;
@@ -250,8 +252,8 @@ static enum err_code refresh(struct runner *r, int64_t now_ms, struct err *err)
     CLEANUP(arena_release) struct arena arena = {0};
     struct cmd cmd;
 
-    bool read_settings =
-        r->settings_wanted || now_ms >= r->due_ms || jobs_snapshot_settings_are_old(r->snapshot);
+    bool read_settings = r->settings_wanted || now_ms >= r->settings_due_ms ||
+                         jobs_snapshot_settings_are_old(r->snapshot);
 
     server_cmd_init(r->s->server, &cmd, &r->store, &arena);
     if (atomic_exchange(&r->s->overflowed, false) || jobs_snapshot_is_stale(r->snapshot))
@@ -264,6 +266,8 @@ static enum err_code refresh(struct runner *r, int64_t now_ms, struct err *err)
         TRY(jobs_snapshot_settings(r->snapshot, &cmd, err));
     }
     r->settings_fresh = !r->loaded || read_settings;
+    if (r->settings_fresh)
+        r->settings_due_ms = now_ms + CYCLE_MS;
     r->loaded = true;
     r->settings_wanted = false;
     return OK;

@@ -105,7 +105,7 @@ static void stop(struct sim *sim, uint32_t node, struct sim_work *work)
         work->stopped = true;
         work->timed_out = false;
         work->exit_code = 143;
-        end_in(sim, node, work, sim_rand_range(&sim->rand, 0, SIM_GRACE_MS_MAX));
+        end_in(sim, node, work, sim_rand_range(&sim->rand, 0, sim->world->grace_ms_max));
     }
     if (work->state == SIM_WORK_ENDED)
         report(sim, node, work);

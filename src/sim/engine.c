@@ -28,7 +28,7 @@ struct sim_options sim_options_default(void)
     return (struct sim_options){
         .name = "euvyra",
         .policy = sched_policy_default(),
-        .debounce_ms = 50,
+        .debounce_ms = 10,
         .period_ms = 5000,
         .delay_min_ms = 1,
         .delay_max_ms = 20,
@@ -161,7 +161,8 @@ struct sim *sim_new(const struct sim_world *world, const struct sim_options *opt
                                         .view = SCHED_NONE,
                                         .after_first = SCHED_NONE,
                                         .after_next = SCHED_NONE,
-                                        .first_start = TIME_NONE};
+                                        .first_start = TIME_NONE,
+                                        .last_start = TIME_NONE};
     make_nodes(sim);
     plan_all(sim);
     sim__figures_init(sim);

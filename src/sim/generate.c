@@ -9,9 +9,15 @@ struct stream {
     int64_t count, units, run_ms, priority, each_ms;
 };
 
+/* `machines` of equal size a group, and whether its jobs have time limits. */
+struct cohort {
+    int64_t projects, machines;
+    bool limits;
+};
+
 /* Jobs of one project: so many of each kind, one in so many milliseconds. */
 static void add_streams(struct sim_world *world, uint32_t share, const struct stream *streams,
-                        size_t count)
+                        size_t count, bool limits)
 {
     for (size_t s = 0; s < count; s++) {
         uint32_t shape = sim_world_shape(world, 1, streams[s].units);
@@ -21,16 +27,16 @@ static void add_streams(struct sim_world *world, uint32_t share, const struct st
                 sim_world_job(world, share, shape, i * streams[s].each_ms, streams[s].run_ms);
 
             world->jobs[at].priority = streams[s].priority;
-            world->jobs[at].limit_ms = streams[s].run_ms + 100;
+            world->jobs[at].limit_ms = limits ? streams[s].run_ms + 100 : 60 * MINUTE;
             world->jobs[at].retries = 1000;
             world->jobs[at].class = (unsigned)s;
         }
     }
 }
 
-/* Groups of projects that may borrow within their group. Their shapes count units alone, so each
- * group's hardware is one large node. */
-static void cohorts(struct sim_world *world, int64_t groups, int64_t projects,
+/* Groups of projects that may borrow within their group. Their shapes count units alone: on one
+ * large node a group, or on as many nodes as it has projects, which are whole or in use. */
+static void cohorts(struct sim_world *world, int64_t groups, struct cohort cohort,
                     const struct stream *streams, size_t count)
 {
     uint32_t root = sim_world_share(world, "organisation", SCHED_NONE, 1);
@@ -41,22 +47,23 @@ static void cohorts(struct sim_world *world, int64_t groups, int64_t projects,
         const char *name = arena_printf(&world->arena, "group-%lld", (long long)g);
         uint32_t team = sim_world_share(world, name, root, 1);
 
-        world->shares[team].quota.v[RESOURCE_GPU] = 20 * projects;
+        world->shares[team].quota.v[RESOURCE_GPU] = 20 * cohort.projects;
         world->shares[team].borrow.v[RESOURCE_GPU] = 0;
-        (void)sim_world_nodes(world, target, 1, 20 * projects);
-        for (int64_t p = 0; p < projects; p++) {
+        (void)sim_world_nodes(world, target, (uint32_t)cohort.machines,
+                              20 * cohort.projects / cohort.machines);
+        for (int64_t p = 0; p < cohort.projects; p++) {
             uint32_t share;
 
             name = arena_printf(&world->arena, "queue-%lld-%lld", (long long)g, (long long)p);
             share = sim_world_share(world, name, team, 1);
             world->shares[share].quota.v[RESOURCE_GPU] = 20;
             world->shares[share].borrow.v[RESOURCE_GPU] = 100;
-            add_streams(world, share, streams, count);
+            add_streams(world, share, streams, count, cohort.limits);
         }
     }
     for (uint32_t n = 0; n < world->node_count; n++)
         world->nodes[n].total.v[RESOURCE_SLOT] = world->nodes[n].free.v[RESOURCE_SLOT] = 10000;
-    world->min_run_ms = 0;
+    world->min_run_ms = world->grace_ms_max = 0;
     world->classes[0] = "small";
     world->classes[1] = "medium";
     world->classes[2] = "large";
@@ -64,7 +71,7 @@ static void cohorts(struct sim_world *world, int64_t groups, int64_t projects,
     sim_world_sort(world);
 }
 
-static void baseline(struct sim_world *world, struct sim_rand *rand, int64_t scale)
+static void baseline(struct sim_world *world, int64_t scale, struct cohort cohort)
 {
     struct stream streams[] = {
         {350 * scale / 100, 1, 200, 50, 100},
@@ -72,8 +79,21 @@ static void baseline(struct sim_world *world, struct sim_rand *rand, int64_t sca
         {50 * scale / 100, 20, 1000, 200, 1200},
     };
 
+    cohorts(world, 5, cohort, streams, ARRAY_LEN(streams));
+}
+
+static void baseline_nodes(struct sim_world *world, struct sim_rand *rand, int64_t scale)
+{
     (void)rand;
-    cohorts(world, 5, 6, streams, ARRAY_LEN(streams));
+    baseline(world, scale, (struct cohort){.projects = 6, .machines = 1, .limits = true});
+}
+
+/* As bench/ plays it over HTTP: whole machines for the large jobs, and the same time
+ * limit for all: it says nothing. */
+static void baseline_machines(struct sim_world *world, struct sim_rand *rand, int64_t scale)
+{
+    (void)rand;
+    baseline(world, scale, (struct cohort){.projects = 6, .machines = 6});
 }
 
 static void large(struct sim_world *world, struct sim_rand *rand, int64_t scale)
@@ -85,7 +105,9 @@ static void large(struct sim_world *world, struct sim_rand *rand, int64_t scale)
     };
 
     (void)rand;
-    cohorts(world, MAX(20 * scale / 100, 1), 100, streams, ARRAY_LEN(streams));
+    cohorts(world, MAX(20 * scale / 100, 1),
+            (struct cohort){.projects = 100, .machines = 1, .limits = true}, streams,
+            ARRAY_LEN(streams));
 }
 
 /* A research cluster: 20 projects of unequal size, most jobs small, most room taken by large ones,
@@ -163,7 +185,9 @@ static void rush(struct sim_world *world, struct sim_rand *rand, int64_t scale)
 static const struct sim_generator generators[] = {
     {"cluster", "a research cluster of 64 nodes with 8 GPUs, 20 projects, a day of 5,000 jobs",
      cluster},
-    {"kueue-baseline", "5 groups of 6 queues with 15,000 workloads in three sizes", baseline},
+    {"kueue-baseline", "5 groups of 6 queues with 15,000 workloads in three sizes", baseline_nodes},
+    {"kueue-machines", "the same on 30 machines of 20 units, without time limits",
+     baseline_machines},
     {"kueue-large", "20 groups of 100 queues with 60,000 workloads in three sizes", large},
     {"rush", "100,000 short jobs over 2,000 agents", rush},
 };

@@ -22,10 +22,12 @@ static void take_waits(const struct sim *sim, struct arena *arena, int class,
 
         if (class >= 0 && j->spec->class != (unsigned)class)
             continue;
-        if (j->first_start != TIME_NONE)
-            waits->sorted[waits->count++] = j->first_start - j->model.created;
-        else
+        if (j->first_start == TIME_NONE) {
             waits->waiting += !job_state_ended(j->model.state);
+            continue;
+        }
+        waits->sorted[waits->count++] = j->first_start - j->model.created;
+        waits->last_sum += j->last_start - j->model.created;
     }
     qsort(waits->sorted, waits->count, sizeof *waits->sorted, by_value);
 }
@@ -44,6 +46,11 @@ int64_t sim_waits_mean(const struct sim_waits *waits)
     for (uint32_t i = 0; i < waits->count; i++)
         sum += waits->sorted[i];
     return waits->count ? (int64_t)(sum / waits->count) : 0;
+}
+
+int64_t sim_waits_last_mean(const struct sim_waits *waits)
+{
+    return waits->count ? (int64_t)(waits->last_sum / waits->count) : 0;
 }
 
 static double part(__int128 of, __int128 all)
@@ -133,14 +140,15 @@ static void wait_rows(const struct sim_report *reports, size_t count, const char
     for (size_t i = 0; i < count; i++) {
         const struct sim_waits *w = class < 0 ? &reports[i].all : &reports[i].classes[class];
         char mean[DURATION_TEXT_BYTES], p50[DURATION_TEXT_BYTES], p90[DURATION_TEXT_BYTES],
-            p99[DURATION_TEXT_BYTES];
+            p99[DURATION_TEXT_BYTES], last[DURATION_TEXT_BYTES];
 
         duration_format(sim_waits_mean(w), mean);
         duration_format(sim_waits_at(w, 500), p50);
         duration_format(sim_waits_at(w, 900), p90);
         duration_format(sim_waits_at(w, 990), p99);
-        (void)buf_printf(out, "%-8s %-14s %8u %8u %14s %14s %14s %14s\n", i ? "" : name,
-                         reports[i].name, w->count, w->waiting, mean, p50, p90, p99);
+        duration_format(sim_waits_last_mean(w), last);
+        (void)buf_printf(out, "%-8s %-14s %8u %8u %14s %14s %14s %14s %14s\n", i ? "" : name,
+                         reports[i].name, w->count, w->waiting, mean, p50, p90, p99, last);
     }
 }
 
@@ -162,8 +170,8 @@ void sim_report_table(const struct sim_world *world, const struct sim_report *re
                          percent(r->unallocated, e), (long long)r->preemptions,
                          (long long)r->losses, r->lost_gpu_hours, r->failed, r->waiting);
     }
-    (void)buf_printf(out, "\n%-8s %-14s %8s %8s %14s %14s %14s %14s\n", "GPUs", "policy", "started",
-                     "waiting", "wait mean", "p50", "p90", "p99");
+    (void)buf_printf(out, "\n%-8s %-14s %8s %8s %14s %14s %14s %14s %14s\n", "GPUs", "policy",
+                     "started", "waiting", "wait mean", "p50", "p90", "p99", "last mean");
     wait_rows(reports, count, "all", -1, out);
     for (unsigned c = 0; c < world->class_count; c++) {
         if (reports[0].classes[c].count || reports[0].classes[c].waiting)
@@ -201,6 +209,7 @@ static void put_waits(struct json_writer *w, const char *name, const struct sim_
     put_i64(w, "started", waits->count);
     put_i64(w, "waiting", waits->waiting);
     put(w, "mean_s", (double)sim_waits_mean(waits) / 1000);
+    put(w, "last_mean_s", (double)sim_waits_last_mean(waits) / 1000);
     put(w, "p50_s", (double)sim_waits_at(waits, 500) / 1000);
     put(w, "p90_s", (double)sim_waits_at(waits, 900) / 1000);
     put(w, "p99_s", (double)sim_waits_at(waits, 990) / 1000);

@@ -8,7 +8,8 @@
 struct sim_waits {
     int64_t *sorted; /* ms until the first start; those that never started are not in it */
     uint32_t count;
-    uint32_t waiting; /* never started */
+    uint32_t waiting;  /* never started */
+    __int128 last_sum; /* ms until the last start, of all in it */
 };
 
 struct sim_report {
@@ -29,6 +30,7 @@ struct sim_report {
 void sim_report_make(const struct sim *sim, struct arena *arena, struct sim_report *ret_report);
 int64_t sim_waits_at(const struct sim_waits *waits, int64_t permille); /* 0 when there are none */
 int64_t sim_waits_mean(const struct sim_waits *waits);
+int64_t sim_waits_last_mean(const struct sim_waits *waits); /* until the last start */
 
 void sim_report_table(const struct sim_world *world, const struct sim_report *reports, size_t count,
                       bool timing, struct buf *out);

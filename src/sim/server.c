@@ -234,8 +234,11 @@ static void running(struct sim *sim, struct sim_attempt *a, uint32_t rank)
         sim__life(sim, a->job, &starting);
     if (a->running == a->place_count && j->model.state == JOB_STARTING)
         sim__life(sim, a->job, &run);
-    if (a->running == a->place_count && j->first_start == TIME_NONE)
+    if (a->running < a->place_count)
+        return;
+    if (j->first_start == TIME_NONE)
         j->first_start = sim->now;
+    j->last_start = sim->now;
 }
 
 /* ---- What agents say */

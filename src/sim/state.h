@@ -13,7 +13,6 @@
 #define SIM_UNREACHABLE_MS 60000
 #define SIM_LOST_AFTER_MS  600000
 #define SIM_OFFER_MS       30000
-#define SIM_GRACE_MS_MAX   5000
 #define SIM_TEXT_BYTES     512
 #define SIM_PERIODS_MAX    256
 
@@ -109,8 +108,8 @@ struct sim_job {
     uint32_t view;    /* its place in sim->queue; SCHED_NONE: not there */
     uint32_t after_first, after_next;
     int64_t done_ms;
-    time_ms first_start; /* TIME_NONE */
-    int64_t waited_ms;   /* over all its attempts */
+    time_ms first_start, last_start; /* TIME_NONE */
+    int64_t waited_ms;               /* over all its attempts */
     time_ms waiting_since;
     uint32_t starts, evicted, lost;
 };

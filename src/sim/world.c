@@ -7,7 +7,8 @@
 
 void sim_world_init(struct sim_world *world)
 {
-    *world = (struct sim_world){.min_run_ms = 30 * 60000, .idle_ms = 20 * 60000};
+    *world =
+        (struct sim_world){.min_run_ms = 30 * 60000, .grace_ms_max = 5000, .idle_ms = 20 * 60000};
 }
 
 void sim_world_release(struct sim_world *world)

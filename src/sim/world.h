@@ -43,9 +43,10 @@ struct sim_world {
         job_room;
     const char *classes[SIM_CLASSES_MAX]; /* sizes of jobs, for figures about each */
     unsigned class_count;
-    int64_t period_ms;  /* of budgets; 0: none has one */
-    int64_t min_run_ms; /* an attempt is not ended for others before */
-    int64_t idle_ms;    /* what waits although nothing happened for so long will wait for ever */
+    int64_t period_ms;    /* of budgets; 0: none has one */
+    int64_t min_run_ms;   /* an attempt is not ended for others before */
+    int64_t grace_ms_max; /* what is told to end takes up to this */
+    int64_t idle_ms;      /* what waits although nothing happened for so long will wait for ever */
 };
 
 void sim_world_init(struct sim_world *world);

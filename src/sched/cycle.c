@@ -186,10 +186,13 @@ static bool try_places(struct cycle *c, struct asker *who, struct reason *ret_re
     return false;
 }
 
-static bool waited_long(const struct cycle *c, const struct asker *who)
+static bool waited_long(struct cycle *c, const struct asker *who)
 {
-    return c->s->policy.parts & SCHED_RESERVE &&
-           sched__sub(c->s->now, who->j->queued) >= c->s->policy.reserve_after_ms;
+    int64_t after = c->s->policy.reserve_after_ms, waited = sched__sub(c->s->now, who->j->queued);
+
+    if (!(c->s->policy.parts & SCHED_RESERVE))
+        return false;
+    return waited >= MIN(after, sched__turnover(c));
 }
 
 /* Is it the one that room is held for, now that it does not fit? */
@@ -549,6 +552,7 @@ void sched__cycle_run(const struct sched_snapshot *snapshot, struct arena *arena
     *c = (struct cycle){.s = snapshot,
                         .arena = arena,
                         .head = SCHED_NONE,
+                        .turnover_ms = -1,
                         .looks_left = snapshot->policy.preempt_looks_max,
                         .outrank_looks = OUTRANK_LOOKS_MAX};
     trees_init(c);

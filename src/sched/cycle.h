@@ -103,6 +103,7 @@ struct cycle {
     size_t reservation_count, reservation_room;
     size_t reservations_given;
     uint32_t *reservation_of; /* by job; SCHED_NONE */
+    int64_t turnover_ms;      /* see sched__turnover; -1: not worked out yet */
     uint32_t head;            /* the reservation of the first in line; SCHED_NONE */
     struct held_queue {
         struct held_place {
@@ -194,6 +195,10 @@ bool sched__budget_money(const struct cycle *c, const struct asker *who, uint32_
 void sched__budget_charge(struct cycle *c, const struct asker *who, uint32_t target);
 
 /* reserve.c */
+/* How long room takes to change hands, by how long what runs has run. */
+int64_t sched__turnover(struct cycle *c);
+/* Is it so far ahead, beside that, that time limits say nothing about when room comes? */
+bool sched__is_far(struct cycle *c, time_ms start);
 void sched__reserve_load(struct cycle *c);
 /* Room that is held for the job does not hold up the job itself: between lift and put. */
 void sched__reserve_lift(struct cycle *c, uint32_t reservation);

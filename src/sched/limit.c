@@ -141,6 +141,8 @@ static bool plan_make(struct cycle *c, const struct asker *who, struct plan *pla
     memcpy(now, plan->usage, plan->level_count * sizeof *now);
     ends = list_ends(c, plan, &count);
     for (i = 0; i < count && ends[i].at != SCHED_UNLIMITED; i++) {
+        if (sched__is_far(c, ends[i].at))
+            break;
         take(c, who, plan, ends[i].attempt);
         plan->start = ends[i].at;
         if (fits(c, who, plan))

@@ -259,6 +259,22 @@ static void sort_queue(struct cycle *c, uint32_t queue)
         attempts[i] = listed[i].attempt;
 }
 
+static bool could_reclaim(const struct cycle *c, const struct asker *who)
+{
+    const struct tree *tree = &c->after;
+    uint32_t child = who->leaf;
+
+    if (!(c->s->policy.parts & SCHED_RECLAIM))
+        return false;
+    for (uint32_t at = tree->branches[child].parent;
+         at != SCHED_NONE && sched__tree_within(tree, child, &who->ask);
+         child = at, at = tree->branches[at].parent)
+        for (int r = 0; r < SHARED_RESOURCES; r++)
+            if (who->ask.v[r] > 0 && tree->owned >> r & 1 && tree->branches[at].over[r] > 0)
+                return true;
+    return false;
+}
+
 /* -- candidates ------------------------------------------------------------------------------- */
 
 static void add_victim(struct search *s, uint32_t attempt, uint32_t branch, enum ending ending)
@@ -500,6 +516,7 @@ static bool take_batch(struct search *s, size_t from)
 
 static bool take_borrowed(struct search *s)
 {
+    s->borrower_count = 0;
     find_borrowers(s);
     for (size_t i = 0; i < s->borrower_count && may_look(s); i++) {
         size_t from = s->victim_count;
@@ -538,10 +555,35 @@ static bool take_outranked(struct search *s)
     return false;
 }
 
+/* First those of its own branches that it outranks, if without them it stays within its quota: then
+ * it takes back the rest. */
+static bool take_both(struct search *s)
+{
+    return s->taken_count > 0 && could_reclaim(s->c, s->who) && take_borrowed(s);
+}
+
 static void put_back(struct search *s)
 {
     while (s->taken_count > 0)
         move(s, &s->victims[s->taken[--s->taken_count]], -1);
+}
+
+/* Is the asker within its quota below all places where it meets those of `taken` from `from` on of
+ * whom it takes back? */
+static bool still_owner(const struct search *s, size_t from)
+{
+    const struct tree *tree = &s->c->after;
+
+    for (size_t i = from; i < s->taken_count; i++) {
+        const struct victim *v = s->taken[i] == SIZE_MAX ? NULL : &s->victims[s->taken[i]];
+        if (!v || v->ending != ENDING_RECLAIMED)
+            continue;
+        for (uint32_t at = s->who->leaf; at != tree->branches[v->branch].parent;
+             at = tree->branches[at].parent)
+            if (!sched__tree_within(tree, at, &s->who->ask))
+                return false;
+    }
+    return true;
 }
 
 static void spare_victims(struct search *s)
@@ -552,7 +594,7 @@ static void spare_victims(struct search *s)
     for (size_t i = s->taken_count; i-- > 0;) {
         const struct victim *v = &s->victims[s->taken[i]];
         move(s, v, -1);
-        if (enough(s, &blocked)) {
+        if (enough(s, &blocked) && still_owner(s, i + 1)) {
             s->taken[i] = SIZE_MAX;
             continue;
         }
@@ -671,22 +713,6 @@ static struct search *search_begin(struct cycle *c, struct asker *who, uint32_t 
     return s;
 }
 
-static bool could_reclaim(const struct cycle *c, const struct asker *who)
-{
-    const struct tree *tree = &c->after;
-    uint32_t child = who->leaf;
-
-    if (!(c->s->policy.parts & SCHED_RECLAIM))
-        return false;
-    for (uint32_t at = tree->branches[child].parent;
-         at != SCHED_NONE && sched__tree_within(tree, child, &who->ask);
-         child = at, at = tree->branches[at].parent)
-        for (int r = 0; r < SHARED_RESOURCES; r++)
-            if (who->ask.v[r] > 0 && tree->owned >> r & 1 && tree->branches[at].over[r] > 0)
-                return true;
-    return false;
-}
-
 bool sched__preempt(struct cycle *c, struct asker *who, uint32_t branch, uint32_t reason)
 {
     bool reclaim = could_reclaim(c, who), found, fresh;
@@ -703,7 +729,8 @@ bool sched__preempt(struct cycle *c, struct asker *who, uint32_t branch, uint32_
         return false;
     s = search_begin(c, who, branch);
     rooms_init(s);
-    found = enough(s, &blocked) || (reclaim && take_borrowed(s)) || (outrank && take_outranked(s));
+    found = enough(s, &blocked) || (reclaim && take_borrowed(s)) ||
+            (outrank && (take_outranked(s) || take_both(s)));
     if (found)
         spare_victims(s);
     else

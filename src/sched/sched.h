@@ -43,8 +43,9 @@ struct sched_node;
 struct sched_shape;
 
 struct sched_policy {
-    unsigned parts;             /* of enum sched_part */
-    int64_t reserve_after_ms;   /* a job that waited so long gets room held for it */
+    unsigned parts; /* of enum sched_part */
+    /* A job that waited so long gets room held for it, sooner where room changes hands faster. */
+    int64_t reserve_after_ms;
     int64_t reservation_ms_max; /* room whose victims do not go is given up after this */
     int64_t evict_pause_ms;     /* A ended B: B ends nothing of A for so long */
     int64_t preempt_looks_max;  /* candidates looked at in a cycle, for all jobs together */

@@ -155,6 +155,18 @@ def test_kueue_shapes_have_their_counts() -> None:
     assert [waits[c]["started"] for c in ("small", "medium", "large")] == [420, 120, 60]
 
 
+def test_large_jobs_do_not_wait_behind_small_ones_although_limits_say_nothing() -> None:
+    answer = told(
+        "--generate", "kueue-machines", "--scale", "20", "--policies", "euvyra,no-reserve",
+        "--heartbeats",
+    )  # fmt: skip
+    ours, without = (policy["waits"] for policy in answer["policies"])
+    assert answer["nodes"] == 30
+    assert ours["large"]["last_mean_s"] < ours["medium"]["last_mean_s"]
+    assert ours["large"]["last_mean_s"] < without["large"]["last_mean_s"] / 2
+    assert ours["small"]["last_mean_s"] >= ours["small"]["mean_s"]
+
+
 @pytest.mark.parametrize(
     ("columns", "row", "said"),
     [

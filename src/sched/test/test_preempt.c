@@ -259,7 +259,35 @@ static void no_more_are_ended_while_victims_leave_one_by_one(void **state)
     world_cycle(&w);
     assert_int_equal(w.result.start_count, 1);
     assert_non_null(world_start(&w, job));
-    assert_int_equal(w.result.reservation_count, 0);
+    for (uint32_t i = 0; i < w.result.reservation_count; i++)
+        assert_false(w.result.reservations[i].victims);
+}
+
+/* Two of the 8 that it owns are in use by a job of lower priority of its own, the others lent. */
+static void what_one_owns_is_taken_back_together_with_ones_own_lower_priorities(void **state)
+{
+    uint32_t owner = world_share(&w, 0, 8), other = world_share(&w, 0, 0);
+    uint32_t two = world_shape(&w, 1, 2), own, job;
+
+    (void)state;
+    world_node(&w, 0, 8);
+    own = world_attempt(&w, owner, two, 0);
+    for (int i = 0; i < 3; i++)
+        w.attempts[world_attempt(&w, other, two, 0)].priority = 1;
+    job = world_job(&w, owner, world_shape(&w, 1, 8));
+    world_cycle(&w);
+    assert_int_equal(ended(), 0); /* with its own two it would pass its quota */
+    w.jobs[job].priority = 1;
+    world_cycle(&w);
+    assert_int_equal(ended(), 4);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(w.result.evicts[i].ending,
+                         w.result.evicts[i].attempt == own ? ENDING_OUTRANKED : ENDING_RECLAIMED);
+    w.shapes[w.jobs[job].shape].need.v[RESOURCE_GPU] = 6;
+    world_cycle(&w);
+    assert_int_equal(ended(), 3); /* its own may stay then */
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_not_equal(w.result.evicts[i].attempt, own);
 }
 
 static void who_was_ended_ends_nothing_of_the_winner_for_a_while(void **state)
@@ -527,6 +555,7 @@ int main(void)
         FACT(enough_in_sum_is_not_enough_on_a_node),
         FACT(nobody_is_ended_for_a_job_without_a_budget),
         FACT(no_more_are_ended_while_victims_leave_one_by_one),
+        FACT(what_one_owns_is_taken_back_together_with_ones_own_lower_priorities),
         FACT(who_was_ended_ends_nothing_of_the_winner_for_a_while),
         FACT(no_circle_of_projects_takes_turns),
         FACT(who_would_go_first_again_is_not_ended_for_a_priority),

@@ -56,6 +56,41 @@ static void the_first_that_does_not_fit_gets_room_held(void **state)
     assert_int_equal(w.result.reservation_count, 0);
 }
 
+static void room_is_held_sooner_where_what_runs_is_short(void **state)
+{
+    uint32_t job = busy_node(4, SCHED_UNLIMITED);
+
+    (void)state;
+    w.attempts[0].since = w.s.now - 10000;
+    w.jobs[job].queued = w.s.now - 19999;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 0);
+    w.jobs[job].queued = w.s.now - 20000; /* as long as that takes, if it is half over */
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 1);
+    w.attempts[0].since = 0;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 0);
+}
+
+static void a_start_far_beyond_what_runs_runs_is_not_believed(void **state)
+{
+    uint32_t job = busy_node(4, 3 * HOUR), shorter;
+
+    (void)state;
+    shorter = world_job(&w, project, one);
+    w.jobs[shorter].time_limit_ms = 2 * HOUR;
+    w.attempts[0].since = w.s.now - 2 * HOUR / 100 - 1000;
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, job)->start_estimate, 3 * HOUR);
+    assert_non_null(world_start(&w, shorter));
+    w.attempts[0].since = w.s.now - 2 * HOUR / 100 + 1000;
+    world_cycle(&w);
+    assert_int_equal(w.result.reservation_count, 1);
+    assert_int_equal(world_wait(&w, job)->start_estimate, TIME_NONE);
+    assert_int_equal(world_wait(&w, shorter)->code, WAIT_RESERVED);
+}
+
 static void others_pass_if_they_end_before(void **state)
 {
     uint32_t job = busy_node(4, 3 * HOUR), shorter, longer;
@@ -273,6 +308,23 @@ static void small_jobs_do_not_take_what_a_large_one_of_their_project_waits_for(v
     assert_null(world_start(&w, 1));
 }
 
+static void quota_is_held_for_good_where_limits_say_nothing(void **state)
+{
+    uint32_t p = world_share(&w, 0, 8), large = full_quota(p, (const int64_t[]){2, 2, 2});
+    uint32_t small = world_job(&w, p, world_shape(&w, 1, 2));
+
+    (void)state;
+    w.jobs[large].queued = w.s.now - HOUR;
+    w.jobs[small].time_limit_ms = HOUR; /* over before, by its limit */
+    world_cycle(&w);
+    assert_non_null(world_start(&w, small));
+    for (uint32_t i = 0; i < w.s.attempt_count; i++)
+        w.attempts[i].since = w.s.now - HOUR / 100;
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, large)->start_estimate, TIME_NONE);
+    assert_int_equal(world_wait(&w, small)->code, WAIT_RESERVED);
+}
+
 static void quota_is_held_while_what_runs_has_no_limit_but_not_behind_a_service(void **state)
 {
     uint32_t p = world_share(&w, 0, 8), large = full_quota(p, (const int64_t[]){0, 0, 0});
@@ -433,6 +485,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FACT(the_first_that_does_not_fit_gets_room_held),
+        FACT(room_is_held_sooner_where_what_runs_is_short),
+        FACT(a_start_far_beyond_what_runs_runs_is_not_believed),
         FACT(others_pass_if_they_end_before),
         FACT(others_pass_on_what_is_left_beside_it),
         FACT(others_pass_on_other_nodes),
@@ -445,6 +499,7 @@ int main(void)
         FACT(a_job_that_is_gone_holds_nothing),
         FACT(a_job_that_its_quota_holds_up_holds_that_and_no_room),
         FACT(small_jobs_do_not_take_what_a_large_one_of_their_project_waits_for),
+        FACT(quota_is_held_for_good_where_limits_say_nothing),
         FACT(quota_is_held_while_what_runs_has_no_limit_but_not_behind_a_service),
         FACT(a_higher_priority_uses_quota_that_is_held),
         FACT(who_waits_for_a_budget_holds_no_quota),

@@ -6,10 +6,12 @@
  * job: milliseconds after the start at which it is submitted, project, class (a number), cpus,
  * gpus, run time in milliseconds, priority. Each agent holds a poll open on a connection of its
  * own; everything else goes over CONNECTIONS shared ones, each of which waits for its answer. A job
- * "runs" by waiting. With --abandon the program ends when the last job is submitted.
+ * "runs" by waiting, and ends at once when it is told to: it begins anew then. With --abandon the
+ * program ends when the last job is submitted.
  *
- * Prints one JSON line: seconds, jobs ended, waits of submissions and of claims (median, 99 of
- * 100), and for each class the mean wait from its submission to its claim. */
+ * Prints one JSON line: seconds, jobs ended, attempts ended for others, waits of submissions and of
+ * claims (median, 99 of 100), and for each class the mean wait from its submission to its claim, of
+ * a job that began anew to its last. */
 #include "base/json.h"
 #include "base/mem.h"
 #include "sys/random.h"
@@ -41,7 +43,8 @@ struct job {
 struct held {
     char attempt[16], token[48];
     size_t job;
-    double ends;
+    double began, ends;
+    bool over; /* its end has been said, or is about to be */
 };
 
 struct agent {
@@ -51,7 +54,7 @@ struct agent {
     size_t held_count;
 };
 
-enum act { SUBMIT, ACCEPT, RUNNING, ENDED };
+enum act { SUBMIT, ACCEPT, RUNNING, ENDED, STOPPED };
 
 /* One thing to say over a shared connection. */
 struct todo {
@@ -87,7 +90,7 @@ static struct bench {
     struct todo *heap; /* jobs that run, by held.ends */
     size_t heap_count;
     double *submit_ms, *claim_ms, class_wait[CLASSES];
-    size_t submit_count, claim_count, class_count[CLASSES], conflicts;
+    size_t submit_count, claim_count, class_count[CLASSES], conflicts, stops;
     double begin, unit_ms;
 } b;
 
@@ -194,6 +197,8 @@ static void heap_push(const struct todo *t)
 {
     size_t at = b.heap_count++;
 
+    if (b.heap_count > b.job_count * 4)
+        stop("too much is ended and begun again");
     while (at && b.heap[(at - 1) / 2].held.ends > t->held.ends) {
         b.heap[at] = b.heap[(at - 1) / 2];
         at = (at - 1) / 2;
@@ -242,6 +247,36 @@ static void let_go(struct agent *a, const char *attempt)
         }
 }
 
+static struct held *find_held(struct agent *a, const char *attempt)
+{
+    for (size_t i = 0; i < a->held_count; i++)
+        if (strcmp(a->held[i].attempt, attempt) == 0)
+            return &a->held[i];
+    return NULL;
+}
+
+/* From now on its end is said, once: false if it was before, or the attempt is gone. */
+static bool ends_now(struct agent *a, const char *attempt)
+{
+    struct held *held = find_held(a, attempt);
+
+    if (!held || held->over)
+        return false;
+    held->over = true;
+    return true;
+}
+
+static void take_stop(struct agent *a, const char *attempt)
+{
+    struct todo t = {.act = STOPPED, .agent = a};
+
+    if (!ends_now(a, attempt))
+        return;
+    t.held = *find_held(a, attempt);
+    t.job = t.held.job;
+    todo_add(&t);
+}
+
 static void polled(struct conn *c, const char *body, size_t len)
 {
     json_t *answer = json_loadb(body, len, 0, NULL), *item;
@@ -250,6 +285,8 @@ static void polled(struct conn *c, const char *body, size_t len)
     if (!answer)
         stop("a poll was answered with something else than JSON");
     json_array_foreach(json_object_get(answer, "offers"), i, item) take_offer(c->agent, item);
+    json_array_foreach(json_object_get(answer, "stop"), i, item)
+        take_stop(c->agent, json_string_value(item));
     json_array_foreach(json_object_get(answer, "fenced"), i, item)
         let_go(c->agent, json_string_value(item));
     json_decref(answer);
@@ -284,12 +321,18 @@ static void todo_run(struct conn *c, const struct todo *t)
         (void)snprintf(body, sizeof body,
                        "{\"state\":\"ended\",\"exit_code\":0,\"run_time_ms\":%d,\"final\":true}",
                        b.jobs[t->job].run_ms);
+    if (t->act == STOPPED)
+        (void)snprintf(body, sizeof body,
+                       "{\"state\":\"ended\",\"exit_code\":143,\"stopped\":true,"
+                       "\"run_time_ms\":%d,\"final\":true}",
+                       t->held.began > 0 ? (int)(now() - t->held.began) : 0);
     request(c, "POST", path, (struct by){t->agent->key, t->held.token}, body);
 }
 
 static void todo_done(struct conn *c, int status)
 {
     struct todo t = c->todo;
+    struct held *held;
     double at = now();
 
     if (status >= 400 && t.act == SUBMIT) {
@@ -307,17 +350,24 @@ static void todo_done(struct conn *c, int status)
         b.submitted++;
         break;
     case ACCEPT:
-        b.claim_ms[b.claim_count++] = at - c->sent;
+        if (b.claim_count < b.job_count * 4)
+            b.claim_ms[b.claim_count++] = at - c->sent;
+        held = find_held(t.agent, t.held.attempt);
+        if (!held || held->over)
+            break;
         b.jobs[t.job].claimed = at;
-        b.class_wait[b.jobs[t.job].class] += at - b.jobs[t.job].sent;
-        b.class_count[b.jobs[t.job].class]++;
         t.act = RUNNING;
+        t.held.began = held->began = at;
         t.held.ends = at + b.jobs[t.job].run_ms;
         todo_add(&t);
         break;
     case RUNNING:
         t.act = ENDED;
         heap_push(&t);
+        break;
+    case STOPPED:
+        let_go(t.agent, t.held.attempt);
+        b.stops++;
         break;
     case ENDED:
         let_go(t.agent, t.held.attempt);
@@ -453,7 +503,7 @@ static void open_all(size_t shared)
     b.idle = mem_array(shared, sizeof *b.idle);
     b.todo_room = b.job_count * 4 + 1000;
     b.todos = mem_array(b.todo_room, sizeof *b.todos);
-    b.heap = mem_array(b.job_count + 1, sizeof *b.heap);
+    b.heap = mem_array(b.job_count * 4 + 1, sizeof *b.heap);
     b.submit_ms = mem_array(b.job_count, sizeof(double));
     b.claim_ms = mem_array(b.job_count * 4, sizeof(double));
     for (size_t i = 0; i < b.agent_count; i++) {
@@ -478,7 +528,8 @@ static int due_things(void)
     }
     while (b.heap_count && b.heap[0].held.ends <= at) {
         struct todo t = heap_pop();
-        todo_add(&t);
+        if (ends_now(t.agent, t.held.attempt))
+            todo_add(&t);
     }
     if (b.next_submit < b.job_count && b.idle_count)
         next = MIN(next, b.jobs[b.next_submit].due + b.begin);
@@ -521,10 +572,15 @@ int main(int argc, char **argv)
         if (last_submit == 0 && b.submitted == b.job_count)
             last_submit = now() - b.begin;
     }
+    for (size_t i = 0; i < b.job_count && !abandon; i++) {
+        b.class_wait[b.jobs[i].class] += b.jobs[i].claimed - b.jobs[i].sent;
+        b.class_count[b.jobs[i].class]++;
+    }
     printf("{\"seconds\": %.3f, \"submit_seconds\": %.3f, \"ended\": %zu, \"conflicts\": %zu, "
+           "\"stops\": %zu, "
            "\"submit_p50_ms\": %.3f, \"submit_p99_ms\": %.3f, \"claim_p50_ms\": %.3f, "
            "\"claim_p99_ms\": %.3f, \"unit_ms\": %.0f, \"class_wait_ms\": [",
-           (now() - b.begin) / 1000, last_submit / 1000, b.ended, b.conflicts,
+           (now() - b.begin) / 1000, last_submit / 1000, b.ended, b.conflicts, b.stops,
            part(b.submit_ms, b.submit_count, 0.5), part(b.submit_ms, b.submit_count, 0.99),
            part(b.claim_ms, b.claim_count, 0.5), part(b.claim_ms, b.claim_count, 0.99), b.unit_ms);
     for (int i = 0; i < CLASSES; i++)

@@ -116,7 +116,8 @@ def kueue_plan(queues: list[str]) -> list[Line]:
 
 def kueue(folder: Path) -> list[Figure]:
     """Five teams of six projects, each sure of 20 of 600 units; 15,000 jobs in real time, on 30
-    machines of 20 units (Kueue's own test has no machines, only quotas)."""
+    machines of 20 units (Kueue's own test has no machines, only quotas). As there, what is ended
+    for another is lost and begins anew, and an admission is a job's last."""
     with Server(folder / "kueue", "--min-run", "0") as server:
         queues = []
         for team in range(5):
@@ -142,6 +143,7 @@ def kueue(folder: Path) -> list[Figure]:
         ),
         Figure("kueue_usage", usage, "%", f"of 600 units (goal 88, Kueue {KUEUE_USAGE})"),
     ]
+    rows.append(Figure("kueue_ends", told["stops"], "", "attempts ended for others, and run again"))
     for number, name in enumerate(("small", "medium", "large")):
         wait = told["class_wait_ms"][number] / 1000
         rows.append(
@@ -149,7 +151,7 @@ def kueue(folder: Path) -> list[Figure]:
                 f"kueue_admit_s_{name}",
                 wait,
                 "s",
-                "mean, submitted to accepted",
+                "mean, submitted to accepted (of one ended for another: to the last time)",
                 wait / KUEUE_ADMIT_S[name],
                 f"Kueue ({KUEUE_ADMIT_S[name]} s)",
             )

@@ -33,10 +33,11 @@ struct node_class {
     int64_t gpu_memory_bytes;
     uint64_t features;
     bool gpus;
-    struct sched_amounts least; /* of the totals of its nodes, each resource alone */
-    int64_t gpus_free;          /* in sum */
-    uint32_t *order;            /* changes with what is free */
-    const uint32_t *members;    /* by rising place in the snapshot */
+    struct sched_amounts least;    /* of the totals of its nodes, each resource alone */
+    int64_t gpus_free, gpus_total; /* in sum */
+    int64_t wanted;  /* by those that may use few kinds of GPU: see find_wanted; millionths */
+    uint32_t *order; /* changes with what is free */
+    const uint32_t *members; /* by rising place in the snapshot */
     uint32_t count;
 };
 

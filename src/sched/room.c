@@ -219,6 +219,8 @@ static bool preferred(const struct cycle *c, const struct asker *who, uint32_t a
 {
     bool gpus_a = c->classes[c->nodes[a].class_no].gpus;
     bool gpus_b = c->classes[c->nodes[b].class_no].gpus;
+    int64_t wanted_a = c->classes[c->nodes[a].class_no].wanted;
+    int64_t wanted_b = c->classes[c->nodes[b].class_no].wanted;
 
     if (c->s->policy.node_score) {
         int64_t left = score(c, who, a), right = score(c, who, b);
@@ -228,6 +230,8 @@ static bool preferred(const struct cycle *c, const struct asker *who, uint32_t a
         return a < b;
     if (who->shape->need.v[RESOURCE_GPU] <= 0 && gpus_a != gpus_b)
         return gpus_b;
+    if (who->shape->need.v[RESOURCE_GPU] > 0 && wanted_a != wanted_b)
+        return wanted_a < wanted_b;
     return tighter(c, a, b) != c->s->queues[who->j->queue].spread;
 }
 
@@ -288,19 +292,33 @@ static bool place_in(struct cycle *c, const struct asker *who, struct range rang
     return true;
 }
 
+/* A class of the least wanted type of GPU that is not among those tried, and now is. */
+static uint32_t next_type(const struct cycle *c, uint32_t from, uint32_t to, uint64_t *tried)
+{
+    uint32_t next = SCHED_NONE;
+
+    for (uint32_t k = from; k < to; k++)
+        if (!(*tried >> c->classes[k].gpu_type & 1) &&
+            (next == SCHED_NONE || c->classes[k].wanted < c->classes[next].wanted))
+            next = k;
+    if (next != SCHED_NONE)
+        *tried |= UINT64_C(1) << c->classes[next].gpu_type;
+    return next;
+}
+
 static bool place_at(struct cycle *c, struct asker *who, uint32_t target, uint32_t *ret_nodes)
 {
     uint32_t from = c->class_from[target], to = c->class_from[target + 1];
+    uint64_t tried = 0;
     bool mixed = false;
 
     if (from == to || !sched__room_target(c, who, target))
         return false;
     if (who->shape->node_count > 1 && who->shape->need.v[RESOURCE_GPU] > 0)
-        for (uint32_t k = from; k < to; k++) {
+        for (uint32_t k = next_type(c, from, to, &tried); k != SCHED_NONE;
+             k = next_type(c, from, to, &tried)) {
             unsigned type = c->classes[k].gpu_type;
             mixed |= type != c->classes[from].gpu_type;
-            if (k > from && type == c->classes[k - 1].gpu_type)
-                continue;
             if (place_in(c, who, (struct range){from, to, type}, ret_nodes))
                 return true;
         }
@@ -466,6 +484,7 @@ static void class_make(struct cycle *c, struct sorted *sorted, uint32_t count)
     cls->least = sorted->n->total;
     for (uint32_t i = 0; i < count; i++) {
         members[i] = sorted[i].at;
+        cls->gpus_total = sched__add(cls->gpus_total, sorted[i].n->total.v[RESOURCE_GPU]);
         cls->gpus_free += MAX(0, sorted[i].state->free.v[RESOURCE_GPU]);
         for (int r = 0; r < RESOURCE_COUNT; r++)
             cls->least.v[r] = MIN(cls->least.v[r], sorted[i].n->total.v[r]);
@@ -506,6 +525,30 @@ static void classes_init(struct cycle *c)
     for (uint32_t t = 0; t < s->target_count; t++)
         class_from[t + 1] += class_from[t];
     c->class_from = class_from;
+}
+
+/* What waits and runs asks for GPUs of the kinds that it may use, evenly over all of them: those
+ * that many are bound to are wanted more than others, and who may choose leaves them alone. */
+static void find_wanted(struct cycle *c)
+{
+    const struct sched_snapshot *s = c->s;
+    int64_t *times = arena_array(c->arena, s->shape_count, sizeof *times);
+
+    for (uint32_t i = 0; i < s->job_count; i++)
+        times[s->jobs[i].shape]++;
+    for (uint32_t i = 0; i < s->attempt_count; i++)
+        times[s->attempts[i].shape]++;
+    for (uint32_t i = 0; i < s->shape_count; i++) {
+        const struct sched_shape *shape = &s->shapes[i];
+        int64_t asked = sched__mul(sched__ask(shape).v[RESOURCE_GPU], times[i]), all = 0, each;
+        for (uint32_t k = 0; asked > 0 && k < c->class_count; k++)
+            if (sched__room_class(&c->classes[k], shape))
+                all = sched__add(all, c->classes[k].gpus_total);
+        each = all > 0 ? (int64_t)MIN((__int128)asked * 1000000 / all, INT64_MAX / 2) : 0;
+        for (uint32_t k = 0; each > 0 && k < c->class_count; k++)
+            if (sched__room_class(&c->classes[k], shape))
+                c->classes[k].wanted = sched__add(c->classes[k].wanted, each);
+    }
 }
 
 static void targets_init(struct cycle *c)
@@ -564,4 +607,5 @@ void sched__room_init(struct cycle *c)
     targets_init(c);
     attempts_init(c);
     classes_init(c);
+    find_wanted(c);
 }

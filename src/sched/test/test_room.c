@@ -388,9 +388,69 @@ static void targets_are_told_apart_beyond_64(void **state)
 }
 
 #define FACT(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* One node with GPUs of each of two types, and a shape that may use the first alone. */
+static uint32_t two_types(int64_t gpus_first, int64_t gpus_second)
+{
+    uint32_t bound = world_shape(&w, 1, 1);
+
+    world_node(&w, 0, gpus_first);
+    world_node(&w, 0, gpus_second);
+    w.nodes[1].gpu_type = 1;
+    w.shapes[bound].gpu_types = 1;
+    return bound;
+}
+
+static void who_may_choose_leaves_the_type_alone_that_others_are_bound_to(void **state)
+{
+    uint32_t bound = two_types(1, 8), job;
+
+    (void)state;
+    job = world_job(&w, 0, world_shape(&w, 1, 1));
+    world_cycle(&w);
+    assert_int_equal(world_start(&w, job)->nodes[0], 0); /* nobody is bound: the tightest */
+    world_job(&w, 0, bound);
+    world_cycle(&w);
+    assert_int_equal(world_start(&w, job)->nodes[0], 1);
+    assert_int_equal(world_start(&w, 1)->nodes[0], 0);
+    w.nodes[1].free.v[RESOURCE_GPU] = w.nodes[1].total.v[RESOURCE_GPU] = 0;
+    world_cycle(&w);
+    assert_int_equal(world_start(&w, job)->nodes[0], 0); /* it is left alone, not kept free */
+    assert_int_equal(world_wait(&w, 1)->code, WAIT_BUSY);
+}
+
+static void what_runs_counts_among_those_bound_to_a_type(void **state)
+{
+    uint32_t bound = two_types(4, 4), any, job;
+
+    (void)state;
+    any = world_shape(&w, 1, 1);
+    world_attempt(&w, 0, bound, 0);
+    job = world_job(&w, 0, any);
+    world_cycle(&w);
+    assert_int_equal(world_start(&w, job)->nodes[0], 1);
+}
+
+static void a_gang_takes_the_type_that_fewest_are_bound_to(void **state)
+{
+    uint32_t bound = two_types(4, 4), gang = world_shape(&w, 2, 4), job;
+
+    (void)state;
+    world_node(&w, 0, 4);
+    world_node(&w, 0, 4);
+    w.nodes[3].gpu_type = 1;
+    job = world_job(&w, 0, gang);
+    world_job(&w, 0, bound);
+    world_cycle(&w);
+    assert_int_equal(world_start(&w, job)->nodes[0], 1);
+    assert_int_equal(world_start(&w, job)->nodes[1], 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        FACT(who_may_choose_leaves_the_type_alone_that_others_are_bound_to),
+        FACT(what_runs_counts_among_those_bound_to_a_type),
+        FACT(a_gang_takes_the_type_that_fewest_are_bound_to),
         FACT(the_tightest_node_is_taken_so_that_whole_ones_stay_free),
         FACT(a_job_without_gpus_keeps_off_nodes_with_gpus),
         FACT(a_gang_starts_whole_or_not_at_all),

@@ -7,7 +7,8 @@
  * gpus, run time in milliseconds, priority. Each agent holds a poll open on a connection of its
  * own; everything else goes over CONNECTIONS shared ones, each of which waits for its answer. A job
  * "runs" by waiting, and ends at once when it is told to: it begins anew then. With --abandon the
- * program ends when the last job is submitted.
+ * program ends when the last job is submitted. A submission that is one too many (429, with
+ * Retry-After) is counted and left.
  *
  * Prints one JSON line: seconds, jobs ended, attempts ended for others, waits of submissions and of
  * claims (median, 99 of 100), and for each class the mean wait from its submission to its claim, of
@@ -90,7 +91,7 @@ static struct bench {
     struct todo *heap; /* jobs that run, by held.ends */
     size_t heap_count;
     double *submit_ms, *claim_ms, class_wait[CLASSES];
-    size_t submit_count, claim_count, class_count[CLASSES], conflicts, stops;
+    size_t submit_count, claim_count, class_count[CLASSES], conflicts, stops, refused;
     double begin, unit_ms;
 } b;
 
@@ -335,6 +336,10 @@ static void todo_done(struct conn *c, int status)
     struct held *held;
     double at = now();
 
+    if (status == 429 && t.act == SUBMIT && strcasestr(c->in, "\r\nRetry-After:")) {
+        b.refused++;
+        return;
+    }
     if (status >= 400 && t.act == SUBMIT) {
         (void)fprintf(stderr, "%.*s\n", (int)MIN(c->len, 600), c->in);
         stop("a submission was refused");
@@ -565,24 +570,27 @@ int main(int argc, char **argv)
     b.begin = now();
     open_all(strtoul(argv[4], NULL, 10));
     b.begin = now();
-    while (abandon ? b.submitted < b.job_count : b.ended < b.job_count) {
+    while ((abandon ? b.submitted : b.ended) + b.refused < b.job_count) {
         int n = epoll_wait(b.epoll, events, 512, due_things());
         for (int i = 0; i < n; i++)
             readable(&b.conns[events[i].data.u64]);
-        if (last_submit == 0 && b.submitted == b.job_count)
+        if (last_submit == 0 && b.submitted + b.refused == b.job_count)
             last_submit = now() - b.begin;
     }
     for (size_t i = 0; i < b.job_count && !abandon; i++) {
+        if (!b.jobs[i].claimed)
+            continue; /* refused */
         b.class_wait[b.jobs[i].class] += b.jobs[i].claimed - b.jobs[i].sent;
         b.class_count[b.jobs[i].class]++;
     }
     printf("{\"seconds\": %.3f, \"submit_seconds\": %.3f, \"ended\": %zu, \"conflicts\": %zu, "
-           "\"stops\": %zu, "
+           "\"stops\": %zu, \"submitted\": %zu, \"refused\": %zu, "
            "\"submit_p50_ms\": %.3f, \"submit_p99_ms\": %.3f, \"claim_p50_ms\": %.3f, "
            "\"claim_p99_ms\": %.3f, \"unit_ms\": %.0f, \"class_wait_ms\": [",
-           (now() - b.begin) / 1000, last_submit / 1000, b.ended, b.conflicts, b.stops,
-           part(b.submit_ms, b.submit_count, 0.5), part(b.submit_ms, b.submit_count, 0.99),
-           part(b.claim_ms, b.claim_count, 0.5), part(b.claim_ms, b.claim_count, 0.99), b.unit_ms);
+           (now() - b.begin) / 1000, last_submit / 1000, b.ended, b.conflicts, b.stops, b.submitted,
+           b.refused, part(b.submit_ms, b.submit_count, 0.5),
+           part(b.submit_ms, b.submit_count, 0.99), part(b.claim_ms, b.claim_count, 0.5),
+           part(b.claim_ms, b.claim_count, 0.99), b.unit_ms);
     for (int i = 0; i < CLASSES; i++)
         printf("%s%.1f", i ? ", " : "",
                b.class_count[i] ? b.class_wait[i] / (double)b.class_count[i] : 0);

@@ -69,6 +69,46 @@ def submits(folder: Path) -> list[Figure]:
     ]
 
 
+FLOOD, FLOOD_MORE, FLOOD_MAX = 100_000, 2_000, 101_000
+
+
+def flood(folder: Path) -> list[Figure]:
+    """100,000 submissions as fast as 64 clients can, while 200 agents claim and run; then more
+    than a project may have."""
+    with Server(folder / "flood", "--open-jobs-max", str(FLOOD_MAX)) as server:
+        for project in ("demo", "full"):
+            server.ok("PUT", f"/api/v1/projects/{project}", {})
+        fleet = agents(server, 200, 8, 64, 8)
+        plan = [(0.0, "demo", 0, 1, 1, 1000, 0)] * FLOOD
+        told = play(server, folder, fleet, plan, 64, "--abandon")
+        # What is kept: each once, none ended that nobody ended, rows that are what events say.
+        jobs, runs, ids, doubled = (
+            int(server.sql(f"SELECT {what}"))
+            for what in (
+                "count(*) FROM job",
+                "count(*) FROM run",
+                "count(DISTINCT run_id) FROM job",
+                "count(*) FROM (SELECT job_id FROM attempt WHERE final = 0 GROUP BY job_id "
+                "HAVING count(*) > 1) AS twice",
+            )
+        )
+        assert (jobs, runs, ids, doubled) == (FLOOD, FLOOD, FLOOD, 0), (jobs, runs, ids, doubled)
+        plan = [(0.0, "full", 0, 512, 0, 0, 0)] * (FLOOD_MAX + FLOOD_MORE)
+        over = play(server, folder, "", plan, 64, "--abandon")
+        assert (over["submitted"], over["refused"]) == (FLOOD_MAX, FLOOD_MORE), over
+        rss = server.peak_bytes()
+        fault, lines = server.check()
+        assert fault == 0, lines
+    return [
+        Figure("flood_s", told["submit_seconds"], "s", "100,000 submissions, 64 clients (60 s)"),
+        Figure("flood_submit_p99_ms", told["submit_p99_ms"], "ms", "a submission among these"),
+        Figure("flood_claim_p99_ms", told["claim_p99_ms"], "ms", "200 agents accept meanwhile"),
+        Figure("flood_ended", told["ended"], "jobs", "that ran and ended meanwhile"),
+        Figure("flood_refused", over["refused"], "jobs", "beyond --open-jobs-max: 429"),
+        Figure("flood_rss_mb", rss / 2**20, "MiB", "most memory of the server, 201,000 jobs"),
+    ]
+
+
 def through(folder: Path) -> list[Figure]:
     """100,000 jobs through 2,000 agents that hold a poll each."""
     with Server(folder / "through") as server:
@@ -159,7 +199,7 @@ def kueue(folder: Path) -> list[Figure]:
     return rows
 
 
-PARTS = (submits, through, claims, kueue)
+PARTS = (submits, flood, through, claims, kueue)
 
 
 def figures() -> list[Figure]:

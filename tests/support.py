@@ -147,6 +147,14 @@ class Server:
         ) as db:
             return str(db.execute(statement).fetchone()[0])
 
+    def peak_bytes(self) -> int:
+        """The most memory the running server has had."""
+        assert self.process
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        match = re.search(r"VmHWM:\s+(\d+) kB", status)
+        assert match
+        return int(match.group(1)) * 1024
+
     def check(self) -> tuple[int, list[str]]:
         """What `euvyrad check` says of the data, while it runs or at rest."""
         where = ["--database", postgres_cluster.url(self.database)] if self.database else []

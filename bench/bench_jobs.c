@@ -578,7 +578,7 @@ int main(int argc, char **argv)
             last_submit = now() - b.begin;
     }
     for (size_t i = 0; i < b.job_count && !abandon; i++) {
-        if (!b.jobs[i].claimed)
+        if (b.jobs[i].claimed == 0)
             continue; /* refused */
         b.class_wait[b.jobs[i].class] += b.jobs[i].claimed - b.jobs[i].sent;
         b.class_count[b.jobs[i].class]++;

@@ -574,3 +574,45 @@ def test_a_job_that_the_budget_does_not_cover_waits_and_says_so(server: Server) 
     budget = server.ok("GET", "/api/v1/projects/demo/budget")
     assert 3_500_000 < budget["committed"]["cost_micro"] <= 3_600_000
     assert budget["left"]["cost_micro"] == 3_600_000 - budget["committed"]["cost_micro"]
+    # What runs may still cost all of it: nothing else fits, however short.
+    shown = waits(server, submit(server, timeout_s=600), "budget_money")["waiting"]
+    assert (shown["asked"], shown["free"]) == (600_000, budget["left"]["cost_micro"])
+
+
+def test_a_viewer_reads_a_job_and_a_stranger_does_not_know_it(server: Server) -> None:
+    job = submit(server)
+    viewer, stranger = server.user("vera"), server.user("sam")
+    server.ok("PUT", "/api/v1/projects/demo/members/vera", {"role": "viewer"})
+    server.ok("PUT", "/api/v1/projects/other", {})
+    server.ok("PUT", "/api/v1/projects/other/members/sam", {"role": "owner"})
+    path = f"/api/v1/jobs/{job}"
+    reads = [("GET", path, None), ("GET", f"{path}/why", None), ("GET", f"{path}/events", None)]
+    changes = [
+        ("PATCH", path, {"priority": 1}),
+        ("PATCH", path, {"held": True}),
+        ("POST", f"{path}/release", None),
+        ("POST", f"{path}/cancel", None),
+    ]
+    for method, where, body in reads + changes:
+        assert server.call(method, where, body, key=stranger).status == 404, where
+    for method, where, body in reads:
+        assert server.call(method, where, body, key=viewer).status == 200, where
+    for method, where, body in changes:
+        assert server.call(method, where, body, key=viewer).status == 403, (where, body)
+    assert [i["id"] for i in server.ok("GET", "/api/v1/jobs", key=viewer)["items"]] == [job]
+    assert server.ok("GET", "/api/v1/jobs", key=stranger)["items"] == []
+    assert [e["kind"] for e in server.ok("GET", f"{path}/events")["items"]] == ["submitted"]
+
+
+def test_of_a_job_that_runs_only_the_priority_changes(server: Server) -> None:
+    server.ok("PUT", "/api/v1/queues/night", {})
+    agent = Agent(server)
+    job = submit(server)
+    started(server, agent, job)
+    path = f"/api/v1/jobs/{job}"
+    for body in ({"queue": "night"}, {"targets": [{"target": "local"}]}, {"held": True}):
+        refused = server.call("PATCH", path, body)
+        assert refused.status == 409 and "running" in refused.json["message"], body
+    assert server.ok("PATCH", path, {"priority": 9})["priority"] == 9
+    shown = server.ok("GET", path)
+    assert (shown["state"], shown["queue"]) == ("running", "default")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support import Server, make_id, wait_for
-from test_jobs import Agent, submit
+from test_jobs import Agent, submit, waits
 
 
 def share(server: Server, kind: str, name: str = "") -> dict[str, Any]:
@@ -268,3 +268,52 @@ def test_jobs_that_have_not_ended_keep_their_queue(tmp_path: Path) -> None:
 
 def test_ids_of_others_are_no_names_of_queues(server: Server) -> None:
     assert server.call("GET", f"/api/v1/queues/{make_id('q')}").status == 404
+
+
+def test_a_held_queue_starts_nothing_and_a_drained_one_takes_nothing(server: Server) -> None:
+    agent = Agent(server)
+    path = "/api/v1/queues/night"
+    server.ok("PUT", path, {})
+
+    def put(queue: str) -> Any:
+        body = {"run": make_id("r"), "queue": queue, "spec": {"command": ["true"]}}
+        return server.call("PUT", f"/api/v1/projects/demo/jobs/{make_id('j')}", body)
+
+    server.ok("POST", f"{path}/hold")
+    held = put("night").json["id"]
+    agent.poll()
+    waits(server, held, "queue_held")
+    assert agent.poll()["offers"] == []
+    server.ok("POST", f"{path}/resume")
+    server.ok("POST", f"{path}/drain")
+    refused = put("night")
+    assert (refused.status, refused.json["field"]) == (409, "queue")
+    assert refused.json["message"] == 'queue "night" is drained: it takes nothing more'
+    elsewhere = put("default").json["id"]
+    offers = [wait_for("both", lambda: agent.poll(1000)["offers"])]
+    assert {held, elsewhere} & {offer["job"] for offer in offers[0]}, "what is in it still starts"
+    body = {"run": make_id("r"), "held": True, "spec": {"command": ["true"]}}
+    moved = make_id("j")
+    server.ok("PUT", f"/api/v1/projects/demo/jobs/{moved}", body)
+    assert server.call("PATCH", f"/api/v1/jobs/{moved}", {"queue": "night"}).status == 409
+    wait_for(
+        "it to have started",
+        lambda: server.ok("GET", f"/api/v1/jobs/{held}")["attempts"],
+    )
+
+
+def test_what_a_team_may_borrow_holds_for_all_projects_below_it(server: Server) -> None:
+    agent = Agent(server)
+    agent.poll()
+    team = {"quota": {"cpus": 1}, "borrow": {"cpus": 1}}
+    server.ok("PUT", "/api/v1/teams/vision", team)
+    for project in ("demo", "other"):
+        server.ok("PUT", f"/api/v1/projects/{project}", {})
+        server.ok("PUT", f"/api/v1/projects/{project}/share", {"parent": "vision"})
+    first = submit(server, cpus=2)
+    assert agent.offer()["job"] == first
+    second = submit(server, "other")
+    waiting = waits(server, second, "quota")["waiting"]
+    assert (waiting["share"], waiting["asked"], waiting["free"]) == ("vision", 1, 0)
+    server.ok("PUT", "/api/v1/teams/vision", {"quota": {"cpus": 1}, "borrow": {"cpus": 2}})
+    wait_for("it to start", lambda: server.ok("GET", f"/api/v1/jobs/{second}")["attempts"])

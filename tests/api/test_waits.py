@@ -119,3 +119,16 @@ def test_a_share_of_a_team_names_the_team(server: Server) -> None:
     submit(server)
     text = said(server, submit(server), "parallel_jobs")
     assert text == "vision may run 1 job at once; now running: 1 job"
+
+
+def test_a_machine_that_its_target_excludes_is_not_used(server: Server) -> None:
+    agent = Agent(server)
+    agent.poll()
+    server.ok("PUT", "/api/v1/targets/local", {"excluded": ["rack1"]})
+    job = put(server)
+    assert said(server, job, "nodes_excluded") == (
+        "it needs 1 machine; not excluded of those that could take it: 0 machines"
+    )
+    assert agent.poll()["offers"] == []
+    server.ok("PUT", "/api/v1/targets/local", {"excluded": []})
+    assert agent.offer()["job"] == job

@@ -607,5 +607,6 @@ void sched__room_init(struct cycle *c)
     targets_init(c);
     attempts_init(c);
     classes_init(c);
-    find_wanted(c);
+    if (c->s->policy.parts & SCHED_TYPES)
+        find_wanted(c);
 }

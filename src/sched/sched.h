@@ -35,8 +35,9 @@ enum sched_part {
     SCHED_RESERVE = 1 << 4, /* hold room for the first that does not fit */
     SCHED_BACKFILL = 1 << 5, /* let others pass those that do not fit; off: strict order */
     SCHED_AGING = 1 << 6,
-    SCHED_PACK = 1 << 7, /* best fit; off: the first node that fits */
-    SCHED_ALL = (1 << 8) - 1,
+    SCHED_PACK = 1 << 7,  /* best fit; off: the first node that fits */
+    SCHED_TYPES = 1 << 8, /* best fit leaves the GPU types alone that others are bound to */
+    SCHED_ALL = (1 << 9) - 1,
 };
 
 struct sched_node;

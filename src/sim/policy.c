@@ -26,6 +26,8 @@ static const struct sim_policy policies[] = {
     {"no-backfill", "without passing", SCHED_ALL & ~SCHED_BACKFILL, false},
     {"no-aging", "without priority by waiting", SCHED_ALL & ~SCHED_AGING, false},
     {"no-pack", "the first node that fits", SCHED_ALL & ~SCHED_PACK, false},
+    {"no-types", "the tightest node, whoever is bound to its type of GPU", SCHED_ALL & ~SCHED_TYPES,
+     false},
 };
 
 const struct sim_policy *sim_policies(size_t *ret_count)

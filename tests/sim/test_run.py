@@ -140,6 +140,18 @@ def test_fragmentation_descent_keeps_gpus_of_use_where_best_fit_does_not(tmp_pat
     assert best_fit > 900
 
 
+def test_who_may_use_any_gpu_leaves_a_type_to_those_bound_to_it(tmp_path: Path) -> None:
+    machines = table(tmp_path / "nodes.csv", "gpus,gpu_type,count", "2,T4,1", "8,A100,1")
+    work = table(
+        tmp_path / "tasks.csv", "gpus,gpu_type,submit_s,run_s",
+        "1,T4,0,10", *("1,,1,1000" for _ in range(3)), "2,T4,20,10",
+    )  # fmt: skip
+    answer = told("--nodes", machines, "--tasks", work, "--policies", "euvyra,no-types")
+    ours, tightest = (policy["waits"]["2-4"]["p99_s"] for policy in answer["policies"])
+    assert ours < 1
+    assert tightest > 900
+
+
 def test_ranks_share_a_node_only_where_it_stands_for_several(tmp_path: Path) -> None:
     work = table(tmp_path / "tasks.csv", "gpus,nodes,submit_s,run_s", "2,3,0,10")
     for several, waiting in (("0", 1), ("1", 0)):

@@ -79,7 +79,7 @@ def flood(folder: Path) -> list[Figure]:
         for project in ("demo", "full"):
             server.ok("PUT", f"/api/v1/projects/{project}", {})
         fleet = agents(server, 200, 8, 64, 8)
-        plan = [(0.0, "demo", 0, 1, 1, 1000, 0)] * FLOOD
+        plan = [(0.0, "demo", 0, 1, 1, 5000, 0)] * FLOOD
         told = play(server, folder, fleet, plan, 64, "--abandon")
         # What is kept: each once, none ended that nobody ended, rows that are what events say.
         jobs, runs, ids, doubled = (

@@ -304,13 +304,13 @@ def test_an_agent_that_lost_an_attempt_is_told_to_kill_it(server: Server) -> Non
 def test_the_list_of_agents_says_what_is_free(server: Server) -> None:
     agent = Agent(server)
     agent.poll()
-    job = submit(server, cpus=3, memory_bytes=1 << 20)
 
     def free() -> tuple[int, int, int]:
         listed = server.ok("GET", "/api/v1/agents")["items"][0]
         return listed["cpus_free"], listed["memory_free_bytes"], listed["gpus_free"]
 
     assert free() == (4, 1 << 30, 0)
+    job = submit(server, cpus=3, memory_bytes=1 << 20)
     started(server, agent, job)
     assert free() == (1, (1 << 30) - (1 << 20), 0)
 

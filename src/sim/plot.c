@@ -85,14 +85,29 @@ static double mean_use(const struct sim_report *r, double from, double to, size_
     return total > 0 ? used / total : 0;
 }
 
+/* Until when it was in use by a tenth of its peak: a few jobs that stay for months would leave no
+ * room for all others. */
+static double busy_until(const struct sim_report *r)
+{
+    int64_t peak = 0;
+    size_t last = 0;
+
+    for (size_t i = 0; i < r->series_count; i++)
+        peak = MAX(peak, r->series[i].gpus_used);
+    for (size_t i = 0; i < r->series_count; i++)
+        if (r->series[i].gpus_used * 10 >= peak && peak > 0)
+            last = i;
+    return last + 1 < r->series_count ? (double)r->series[last + 1].at : r->makespan_s * 1000;
+}
+
 static void use_over_time(struct buf *out, const struct sim_report *reports, size_t count)
 {
     double end = 1;
     char label[64];
 
-    frame(out, LEFT, "GPUs in use over time");
+    frame(out, LEFT, "GPUs in use, until a tenth of the peak is left");
     for (size_t i = 0; i < count; i++)
-        end = fmax(end, reports[i].makespan_s * 1000);
+        end = fmax(end, busy_until(&reports[i]));
     for (size_t i = 0; i < count; i++) {
         size_t at = 0;
 

@@ -269,6 +269,14 @@ static bool should_go_before(const struct sched_job *a, const struct sched_job *
            a->time_limit_ms <= b->time_limit_ms;
 }
 
+static enum wait_code waits_for(const struct sched_result *result, uint32_t job)
+{
+    for (uint32_t i = 0; i < result->wait_count; i++)
+        if (result->waits[i].job == job)
+            return result->waits[i].wait.code;
+    return WAIT_CODE_COUNT;
+}
+
 void sim__check_order(struct sim *sim, const struct sched_result *result)
 {
     bool *starts = arena_array(&sim->tick, sim->queue_count, sizeof *starts);
@@ -280,8 +288,9 @@ void sim__check_order(struct sim *sim, const struct sched_result *result)
 
         for (uint32_t w = 0; w < sim->queue_count && !is_held_for(sim, job); w++) {
             if (!starts[w] && should_go_before(&sim->queue[w], job))
-                sim__fail(sim, "job %lld passes job %lld, which is the same and older",
-                          (long long)job->id.v - 1, (long long)sim->queue[w].id.v - 1);
+                sim__fail(sim, "job %lld passes job %lld, which is the same and older (%s)",
+                          (long long)job->id.v - 1, (long long)sim->queue[w].id.v - 1,
+                          wait_code_name(waits_for(result, w)));
         }
     }
 }

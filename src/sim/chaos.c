@@ -165,6 +165,30 @@ static void make_jobs(struct sim_world *world, struct sim_rand *rand, uint32_t f
     }
 }
 
+/* Neighbours in time and of one project become alike, with a limit of how many run at once. */
+static void make_arrays(struct sim_world *world, struct sim_rand *rand)
+{
+    uint32_t array = 0;
+
+    for (uint32_t i = 0; i < world->job_count; i++) {
+        struct sim_job_spec *job = &world->jobs[i];
+        struct sim_job_spec *before = i ? &world->jobs[i - 1] : NULL;
+        if (before && before->array > 0 && before->share == job->share &&
+            sim_rand_chance(rand, 800)) {
+            job->array = before->array;
+            job->array_limit = before->array_limit;
+            job->queue = before->queue;
+            job->shape = before->shape;
+            job->priority = before->priority;
+            job->limit_ms = before->limit_ms;
+        } else if (sim_rand_chance(rand, 200)) {
+            job->array = ++array;
+            job->array_limit = PICK(rand, 1, 1, 2, 5);
+        }
+    }
+    world->arrays = array > 0;
+}
+
 static uint32_t make_faults(const struct sim_world *world, struct sim_rand *rand,
                             struct sim_fault *faults)
 {
@@ -268,6 +292,10 @@ void sim_chaos_init(struct sim_chaos *chaos, uint64_t seed)
     o->policy.reservation_ms_max = PICK(&rand, 1, 5, 10) * MINUTE;
     if (sim_rand_chance(&rand, 200))
         o->policy.parts = (unsigned)sim_rand_range(&rand, 0, SCHED_ALL);
+    if (sim_rand_chance(&rand, 300))
+        make_arrays(world, &rand);
+    if (sim_rand_chance(&rand, 300))
+        o->depth = (uint32_t)PICK(&rand, 1, 2, 8);
 }
 
 void sim_chaos_release(struct sim_chaos *chaos)

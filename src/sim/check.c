@@ -87,6 +87,19 @@ static enum job_state state_of(const struct sim_attempt *a)
     return JOB_STATE_COUNT;
 }
 
+static void check_arrays(struct sim *sim)
+{
+    int64_t *running = arena_array(&sim->tick, sim->world->job_count + 1, sizeof *running);
+
+    for (uint32_t i = 0; i < sim->arrived; i++) {
+        const struct sim_job_spec *spec = sim->jobs[i].spec;
+        if (spec->array > 0 && sim->jobs[i].attempt != SCHED_NONE &&
+            ++running[spec->array] > spec->array_limit)
+            sim__fail(sim, "more than %lld of array %u run at once", (long long)spec->array_limit,
+                      spec->array);
+    }
+}
+
 static void check_jobs(struct sim *sim)
 {
     uint32_t open = 0, queued = 0, ended = 0;
@@ -154,6 +167,8 @@ void sim__check(struct sim *sim)
         check_work(sim, i);
     }
     check_jobs(sim);
+    if (sim->world->arrays)
+        check_arrays(sim);
     for (uint32_t i = 0; i < sim->world->share_count; i++)
         check_share(sim, i);
     if (sim->queue_count && !sim->attempt_view_count && !sim->zombies && sim->now >= sim->last_at &&
@@ -280,14 +295,17 @@ static enum wait_code waits_for(const struct sched_result *result, uint32_t job)
 void sim__check_order(struct sim *sim, const struct sched_result *result)
 {
     bool *starts = arena_array(&sim->tick, sim->queue_count, sizeof *starts);
+    bool *waits = arena_array(&sim->tick, sim->queue_count, sizeof *waits);
 
     for (uint32_t i = 0; i < result->start_count; i++)
         starts[result->starts[i].job] = true;
+    for (uint32_t i = 0; i < result->wait_count; i++) /* others the cycle did not look at */
+        waits[result->waits[i].job] = true;
     for (uint32_t i = 0; i < result->start_count; i++) {
         const struct sched_job *job = &sim->queue[result->starts[i].job];
 
         for (uint32_t w = 0; w < sim->queue_count && !is_held_for(sim, job); w++) {
-            if (!starts[w] && should_go_before(&sim->queue[w], job))
+            if (waits[w] && should_go_before(&sim->queue[w], job))
                 sim__fail(sim, "job %lld passes job %lld, which is the same and older (%s)",
                           (long long)job->id.v - 1, (long long)sim->queue[w].id.v - 1,
                           wait_code_name(waits_for(result, w)));

@@ -150,13 +150,15 @@ void sim__cycle(struct sim *sim)
 {
     struct sched_snapshot snapshot;
     struct sched_result result;
+    uint32_t *places = arena_array(&sim->tick, sim->queue_count, sizeof *places), head;
     int64_t begin, ns;
-    uint32_t head;
+    bool more;
 
     sim->cycled = sim->now;
     forget_old_evictions(sim);
     sim__fill_budgets(sim);
     snapshot = snapshot_of(sim);
+    more = sim__pick(sim, &snapshot, places);
     if (sim->options.check)
         sched_check_snapshot(&snapshot);
     begin = clock_mono_ns();
@@ -167,6 +169,7 @@ void sim__cycle(struct sim *sim)
     sim->figures.cycle_ns_max = MAX(sim->figures.cycle_ns_max, ns);
     if (sim->options.check)
         sched_check_result(&snapshot, &result);
+    sim__place_back(&result, places);
     if (sim->options.check) {
         sim__check_evicts(sim, &result);
         sim__check_order(sim, &result);
@@ -175,4 +178,6 @@ void sim__cycle(struct sim *sim)
     keep_reservations(sim, &result);
     apply(sim, &result);
     sim__sample(sim, head);
+    if (more && result.start_count > 0)
+        sim__wake(sim);
 }

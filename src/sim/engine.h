@@ -42,6 +42,7 @@ struct sim_options {
     bool check; /* the properties, after every transaction */
     bool ideal; /* no heartbeats, no losses: for long traces */
     int64_t debounce_ms, period_ms;
+    uint32_t depth; /* most cycles look at so many of those that wait alike; 0: all do at all */
     int64_t delay_min_ms, delay_max_ms; /* of a message */
     int64_t drop_permille, twice_permille;
     const struct sim_fault *faults;

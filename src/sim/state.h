@@ -191,7 +191,7 @@ struct sim {
     bool down, cycle_armed, tick_armed, over;
     bool dirty; /* something has changed since the last look at all of it */
     uint32_t downs, storms;
-    time_ms cycled;
+    time_ms cycled, all_due; /* all_due: a cycle looks at all that wait again */
     uint64_t timer;
     struct sim_message *spare;
     struct sim_figures figures;
@@ -240,6 +240,13 @@ int64_t sim__commit(const struct sim *sim, uint32_t share, time_ms from, time_ms
 /* cycle.c */
 void sim__cycle(struct sim *sim);
 void sim__fill_budgets(struct sim *sim);
+
+/* pick.c */
+/* Fills in the jobs that the cycle looks at; the place of each in sim->queue goes to ret_places.
+ * True: there are more that wait like some of these. */
+bool sim__pick(struct sim *sim, struct sched_snapshot *snapshot, uint32_t *ret_places);
+/* What the cycle says of its jobs, by their places in sim->queue. */
+void sim__place_back(struct sched_result *result, const uint32_t *places);
 
 /* check.c */
 void sim__check(struct sim *sim);

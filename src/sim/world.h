@@ -17,9 +17,11 @@ struct sim_job_spec {
     int64_t checkpoint_ms; /* it resumes at a multiple of this; 0: it begins anew */
     int64_t retries;
     int exit_code;
-    time_ms cancel_at; /* TIME_NONE: never */
-    uint32_t after;    /* the job that has to succeed before; SCHED_NONE */
-    unsigned class;    /* of world->classes */
+    time_ms cancel_at;   /* TIME_NONE: never */
+    uint32_t after;      /* the job that has to succeed before; SCHED_NONE */
+    unsigned class;      /* of world->classes */
+    uint32_t array;      /* elements of one have the same number; 0: of none */
+    int64_t array_limit; /* of them at once */
 };
 
 struct sim_budget {
@@ -43,6 +45,7 @@ struct sim_world {
         job_room;
     const char *classes[SIM_CLASSES_MAX]; /* sizes of jobs, for figures about each */
     unsigned class_count;
+    bool arrays;          /* some jobs are elements of one */
     int64_t period_ms;    /* of budgets; 0: none has one */
     int64_t min_run_ms;   /* an attempt is not ended for others before */
     int64_t grace_ms_max; /* what is told to end takes up to this */

@@ -29,8 +29,15 @@ class Agent:
         self.key_file = folder.with_name("agent.key")
         self.key_file.write_text(made["key"])
 
+    @classmethod
+    def copy_of(cls, agent: Agent, folder: Path) -> Agent:
+        """The same name and key in another folder."""
+        copy = cls.__new__(cls)
+        copy.__dict__.update(agent.__dict__, folder=folder, process=None)
+        return copy
+
     def start(self, *options: str) -> Agent:
-        log = self.folder.with_name("agent.log").open("ab")
+        log = self.folder.with_suffix(".log").open("ab")
         self.process = subprocess.Popen(
             [
                 BUILD / "euvyra-agent",

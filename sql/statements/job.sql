@@ -9,7 +9,7 @@ RETURNING id;
 -- columns: agent_columns
 a.id, a.public_id, a.name, a.target_id, t.name, a.boot, a.version, a.executor, a.slots,
     a.cpus, a.memory_bytes, a.gpus, a.created_ms, a.seen_ms, a.gpu_type, a.gpu_memory_bytes,
-    a.several, a.features
+    a.several, a.features, a.conflict_ms
 
 -- name: agent_by_public_id
 -- one row
@@ -59,6 +59,9 @@ UPDATE agent SET boot = :boot, version = :version, executor = :executor, slots =
     gpu_memory_bytes = :gpu_memory_bytes, several = :several, features = :features,
     seen_ms = :seen_ms
 WHERE id = :id;
+
+-- name: agent_conflict_set
+UPDATE agent SET conflict_ms = :conflict_ms WHERE id = :id;
 
 -- name: agent_remove
 UPDATE agent SET removed_ms = :now_ms, name = :freed_name WHERE id = :id;

@@ -22,6 +22,7 @@
     X(ERR_TIMEOUT, "timeout", 408, 75)                                                             \
     X(ERR_CONFLICT, "conflict", 409, 5)                                                            \
     X(ERR_FENCED, "fenced", 409, 5)                                                                \
+    X(ERR_AGENT_CONFLICT, "agent_conflict", 409, 5)                                                \
     X(ERR_WRITER_DIVERGED, "writer_diverged", 409, 5)                                              \
     X(ERR_RUN_FINISHED, "run_finished", 409, 5)                                                    \
     X(ERR_GONE, "gone", 410, 4)                                                                    \

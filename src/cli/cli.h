@@ -131,6 +131,7 @@ enum err_code cmd_projects(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_projects_create(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_projects_set(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_agents(struct cli *cli, int *ret_exit, struct err *err);
+enum err_code cmd_agents_clear(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_agents_add(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_targets(struct cli *cli, int *ret_exit, struct err *err);
 enum err_code cmd_targets_set(struct cli *cli, int *ret_exit, struct err *err);

@@ -210,6 +210,29 @@ enum err_code cmd_agents_add(struct cli *cli, int *ret_exit, struct err *err)
     return OK;
 }
 
+enum err_code cmd_agents_clear(struct cli *cli, int *ret_exit, struct err *err)
+{
+    CLEANUP(json_release) json_t *agents = NULL;
+    CLEANUP(json_release) json_t *cleared = NULL;
+    const char *name = cli->args[0], *id = "";
+    json_t *agent;
+    size_t i;
+
+    (void)ret_exit;
+    TRY(cli_list(cli, "/api/v1/agents", 10000, &agents, err));
+    json_array_foreach(agents, i, agent)
+    {
+        if (str_eq_c(str_from(name), cli_get(agent, "name")))
+            id = cli_get(agent, "id");
+    }
+    if (!*id)
+        return err_set(err, ERR_NOT_FOUND, "there is no agent \"%s\"", name);
+    TRY(cli_call(cli, "POST", arena_printf(&cli->arena, "/api/v1/agents/%s/clear", id), NULL,
+                 &cleared, err));
+    say(cli, cleared, arena_printf(&cli->arena, "jobs start at agent %s again", name));
+    return OK;
+}
+
 enum err_code cmd_targets(struct cli *cli, int *ret_exit, struct err *err)
 {
     static const char *const heads[] = {"TARGET", "AGENTS", "CPUS FREE",

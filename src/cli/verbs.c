@@ -250,6 +250,8 @@ const struct verb cli_verbs[] = {
     VERB("agents add", "NAME", "register an agent and write its key",
          "The target is created when it is missing.", agents_add_options, 1, 1, true, false,
          cmd_agents_add),
+    VERB("agents clear", "NAME", "only one machine has its key now: jobs start there again", NULL,
+         plain_options, 1, 1, true, false, cmd_agents_clear),
     VERB("targets", "", "list targets with prices and free capacity", NULL, plain_options, 0, 0,
          true, false, cmd_targets),
     VERB("targets set", "NAME", "create a target or set its prices", NULL, targets_set_options, 1,

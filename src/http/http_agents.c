@@ -4,6 +4,7 @@
 #include "domain/jobs/jobs.h"
 #include "domain/targets/targets.h"
 #include "gen/http_routes.h"
+#include "http/http_dispatch.h"
 #include "http/http_render.h"
 #include "wire/agent_messages.h"
 
@@ -185,6 +186,32 @@ static struct agent agent_of(const struct http_call *call, const struct wire_pol
     };
 }
 
+/* The answer is an error, and what was noted of it stays. */
+static enum err_code refuse_clone(struct http_call *call, const struct agent *agent,
+                                  struct err *err)
+{
+    (void)err_set(err, ERR_AGENT_CONFLICT,
+                  "two machines call as agent \"%.*s\": nothing new starts on either",
+                  STR_ARG(agent->name));
+    err_hint(err,
+             "each machine needs a key of its own (euvyra agents add NAME); then: euvyra "
+             "agents clear %.*s",
+             STR_ARG(agent->name));
+    call->status = err_code_http_status(ERR_AGENT_CONFLICT);
+    http_render_error(err, call->cmd.request_id.data, &call->out);
+    return OK;
+}
+
+enum err_code http_agent_clear(struct http_call *call, struct err *err)
+{
+    struct id id = http_call_path_id(call, 0);
+    struct agent agent;
+
+    TRY(agents_clear(&call->cmd, &id, &agent, err));
+    http_render_agent(&call->json, &agent, agents_state(&call->cmd, &agent));
+    return OK;
+}
+
 enum err_code http_agent_poll(struct http_call *call, struct err *err)
 {
     struct id id = http_call_path_id(call, 0);
@@ -197,6 +224,8 @@ enum err_code http_agent_poll(struct http_call *call, struct err *err)
     TRY(wire_poll_decode(&call->arena, call->body, &poll, err));
     agent = agent_of(call, &poll);
     TRY(jobs_agent_poll(&call->cmd, &agent, poll.attempts, poll.attempt_count, &answer, err));
+    if (answer.conflict)
+        return refuse_clone(call, &agent, err);
     TRY(polled_of(call, &answer, &polled, err));
     if (polled.offer_count + polled.stop_count + polled.fenced_count == 0)
         call->park_ms = MIN(poll.wait_ms, polled.heartbeat_ms);

@@ -259,4 +259,5 @@ struct agent {
     int64_t running;   /* attempts it holds */
     int64_t cpus_used, gpus_used, memory_used;
     time_ms created, seen; /* seen: TIME_NONE before its first call */
+    time_ms conflict;      /* since when two machines call with its key; TIME_NONE: they do not */
 };

@@ -32,6 +32,7 @@ static struct agent agent_read(const struct db_result *r, struct arena *arena)
         .gpu_memory_bytes = db__i64(r, 15),
         .several = db__i64(r, 16) != 0,
         .features = (uint64_t)db__i64(r, 17),
+        .conflict = db__time(r, 18),
     };
 }
 
@@ -164,6 +165,13 @@ enum err_code store_agent_seen(struct store *store, const struct agent *a, struc
              ARG_I64("gpu_memory_bytes", a->gpu_memory_bytes), ARG_BOOL("several", a->several),
              ARG_I64("features", (int64_t)a->features), ARG_TIME("seen_ms", a->seen)),
         NULL, err);
+}
+
+enum err_code store_agent_conflict_set(struct store *store, agent_id id, time_ms since,
+                                       struct err *err)
+{
+    return db__run(store->db, SQL_AGENT_CONFLICT_SET,
+                   ARGS(ARG_I64("id", id.v), ARG_TIME("conflict_ms", since)), NULL, err);
 }
 
 enum err_code store_agent_remove(struct store *store, const struct agent *a, time_ms now,

@@ -39,6 +39,9 @@ MUST_CHECK enum err_code store_agent_holding(struct store *store, int limit, str
 /* What an agent said of itself when it called. */
 MUST_CHECK enum err_code store_agent_seen(struct store *store, const struct agent *agent,
                                           struct err *err);
+/* TIME_NONE: it is over. */
+MUST_CHECK enum err_code store_agent_conflict_set(struct store *store, agent_id id, time_ms since,
+                                                  struct err *err);
 /* Out of every list; its name becomes free. */
 MUST_CHECK enum err_code store_agent_remove(struct store *store, const struct agent *agent,
                                             time_ms now, struct err *err);

@@ -1144,6 +1144,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agents/{agent}/clear": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Only one machine has the agent's key now: jobs start there again; repeating it changes nothing */
+        post: operations["agent_clear"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents/{agent}/poll": {
         parameters: {
             query?: never;
@@ -2286,8 +2303,11 @@ export interface components {
             id: components["schemas"]["Id"];
             name: components["schemas"]["Label"];
             target: components["schemas"]["Label"];
-            /** @enum {string} */
-            state: "new" | "online" | "unreachable";
+            /**
+             * @description conflict: two machines call with its key; nothing new starts there until it is cleared
+             * @enum {string}
+             */
+            state: "new" | "online" | "unreachable" | "conflict";
             version?: string;
             cpus?: number;
             memory_bytes?: components["schemas"]["Count"];
@@ -4873,6 +4893,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    agent_clear: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent: components["parameters"]["agent"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Agent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
             };
             default: components["responses"]["Error"];
         };

@@ -17,6 +17,7 @@ const TONES: Record<string, string> = {
   crashed: 'bad',
   lost: 'bad',
   unreachable: 'warn',
+  conflict: 'bad',
   preempted: 'warn',
   killed: 'quiet',
   cancelled: 'quiet',

@@ -224,7 +224,8 @@ static enum err_code poll_one(struct cmd *cmd, struct placement *placement, bool
         TRY(store_attempt_by_id(cmd->store, placement->attempt, cmd->arena, &attempt, err));
         answer->stops[answer->stop_count++] = attempt.public_id;
     }
-    if (!held && !attempt_state_ended(placement->state))
+    if (!held && !attempt_state_ended(placement->state) &&
+        agents_settled(cmd, &placement->agent_public_id))
         return lose_missing(cmd, placement, err);
     return OK;
 }
@@ -238,7 +239,10 @@ enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct
     size_t open_count = 0;
     struct named *names = names_of(cmd, held, held_count);
 
-    TRY(agents_called(cmd, agent, err));
+    TRY(agents_called(cmd, agent, &answer.conflict, err));
+    *ret_answer = answer;
+    if (answer.conflict)
+        return OK;
     TRY(store_placement_of_agent(cmd->store, agent->id, OPEN_ATTEMPTS_MAX, cmd->arena, &open,
                                  &open_count, err));
     answer.offers = arena_array(cmd->arena, open_count, sizeof *answer.offers);

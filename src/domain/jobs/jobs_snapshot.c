@@ -316,7 +316,12 @@ static enum err_code read_agents(struct jobs_snapshot *s, struct store *store, i
         const struct known_agent *before = at == NOWHERE ? NULL : &old[at];
         struct known_agent *k = &s->agents[i];
         *k = (struct known_agent){
-            .id = a->id, .name = a->name, .target = a->target, .seen = a->seen};
+            .id = a->id,
+            .name = a->name,
+            .target = a->target,
+            .seen = a->seen,
+            .conflict = a->conflict != TIME_NONE,
+        };
         if (before)
             k->heard_mono_ms = before->seen == a->seen ? before->heard_mono_ms : mono_ms;
         else

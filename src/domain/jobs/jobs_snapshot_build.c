@@ -241,7 +241,7 @@ static void build_targets(const struct jobs_snapshot *s, time_ms now, struct are
 
 static bool is_live(const struct jobs_snapshot *s, const struct known_agent *a, time_ms now)
 {
-    if (a->seen == TIME_NONE)
+    if (a->seen == TIME_NONE || a->conflict)
         return false;
     if (a->heard_mono_ms != INT64_MIN)
         return s->settings_mono_ms - a->heard_mono_ms <= s->config.agent_silent_ms;

@@ -74,6 +74,7 @@ struct known_agent {
     target_id target;
     time_ms seen;          /* its last call, as the store has it */
     int64_t heard_mono_ms; /* when that was noticed here */
+    bool conflict;         /* two machines call with its key */
     struct sched_node node;
 };
 

@@ -4,13 +4,27 @@
 #include "domain/audit/audit.h"
 #include "store/store_agent.h"
 #include "store/store_identity.h"
+#include "wire/agent_messages.h"
+
+#include <stdio.h>
 
 /* So exactly is written down when an agent was heard; finer where the term is short. */
 #define SEEN_MS 2000
 
+/* A process that calls again after another one did has come back, which one that was started anew
+ * never does. So often within so long is no late message any more. */
+#define RETURNS_MAX 3
+#define RETURNS_MS  600000
+
 struct lease {
     int64_t heard_mono_ms;
     time_ms seen; /* of its row, when it was looked at last */
+    struct {
+        char boots[2][WIRE_BOOT_LEN + 1]; /* the last two processes that called here */
+        int newest, returns;
+        int64_t since_mono_ms;    /* of the first of these returns */
+        int64_t switched_mono_ms; /* when another process called than before; 0: never */
+    } calls;
 };
 
 void lease_table_init(struct lease_table *table, int64_t mono_ms)
@@ -42,7 +56,7 @@ static struct lease *lease_of(struct cmd *cmd, const struct id *agent)
     if (lease)
         return lease;
     lease = ARENA_NEW(&table->arena, struct lease);
-    *lease = (struct lease){table->started_mono_ms, TIME_NONE};
+    *lease = (struct lease){.heard_mono_ms = table->started_mono_ms, .seen = TIME_NONE};
     (void)map_put(&table->by_agent, id_str(agent), lease); /* full: treated as just started */
     return lease;
 }
@@ -108,6 +122,8 @@ enum err_code agents_list(struct cmd *cmd, int64_t after, int limit, struct agen
 
 const char *agents_state(const struct cmd *cmd, const struct agent *agent)
 {
+    if (agent->conflict != TIME_NONE)
+        return "conflict";
     if (agent->seen == TIME_NONE)
         return "new";
     return cmd->now - agent->seen > cmd->domain->config.agent_silent_ms ? "unreachable" : "online";
@@ -150,20 +166,60 @@ static bool differs(const struct agent *a, const struct agent *b)
            a->several != b->several || a->features != b->features;
 }
 
-enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *err)
+/* Another process than `before` calls. True: it and another one take turns. */
+static bool takes_turns(struct lease *lease, struct str boot, struct str before, int64_t mono_ms)
+{
+    bool came_back = str_eq_c(boot, lease->calls.boots[0]) || str_eq_c(boot, lease->calls.boots[1]);
+
+    if (!came_back) {
+        lease->calls.newest = !lease->calls.newest;
+        (void)snprintf(lease->calls.boots[lease->calls.newest], WIRE_BOOT_LEN + 1, "%.*s",
+                       STR_ARG(boot));
+    }
+    if (!before.len || str_eq(boot, before))
+        return false;
+    lease->calls.switched_mono_ms = mono_ms;
+    if (!came_back)
+        return false;
+    if (lease->calls.returns == 0 || mono_ms - lease->calls.since_mono_ms > RETURNS_MS) {
+        lease->calls.returns = 0;
+        lease->calls.since_mono_ms = mono_ms;
+    }
+    return ++lease->calls.returns >= RETURNS_MAX;
+}
+
+bool agents_settled(struct cmd *cmd, const struct id *agent)
+{
+    const struct domain_config *config = &cmd->domain->config;
+    int64_t switched = lease_of(cmd, agent)->calls.switched_mono_ms;
+
+    return switched == 0 ||
+           cmd->mono_ms - switched > MIN(2 * config->heartbeat_ms, config->lost_after_ms / 4);
+}
+
+static enum err_code begin_conflict(struct cmd *cmd, const struct agent *agent, struct str name,
+                                    struct err *err)
+{
+    TRY(store_agent_conflict_set(cmd->store, agent->id, cmd->now, err));
+    cmd->wake_scheduler = true;
+    cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), &agent->public_id);
+    return audit_add(cmd, name, STR("two machines call with its key: nothing new starts there"),
+                     err);
+}
+
+enum err_code agents_called(struct cmd *cmd, struct agent *agent, bool *ret_conflict,
+                            struct err *err)
 {
     struct agent before;
     int64_t silent = lease_silent_ms(cmd, &agent->public_id);
-    bool changed;
+    bool changed, cloned;
 
     TRY(store_agent_by_id(cmd->store, agent->id, cmd->arena, &before, err));
-    if (before.boot.len && !str_eq(before.boot, agent->boot) &&
-        map_get(&cmd->domain->leases.by_agent, id_str(&agent->public_id)) && silent < 1000) {
-        (void)err_set(err, ERR_CONFLICT, "another process called as agent \"%.*s\" a moment ago",
-                      STR_ARG(before.name));
-        err_hint(err, "each machine needs an agent of its own: euvyra agents add NAME");
-        return ERR_CONFLICT;
-    }
+    agent->name = before.name;
+    cloned = takes_turns(lease_of(cmd, &agent->public_id), agent->boot, before.boot, cmd->mono_ms);
+    *ret_conflict = cloned || before.conflict != TIME_NONE;
+    if (cloned && before.conflict == TIME_NONE)
+        TRY(begin_conflict(cmd, agent, before.name, err));
     lease_renew(cmd, &agent->public_id);
     changed = before.seen == TIME_NONE || differs(&before, agent);
     agent->seen = cmd->now;
@@ -177,4 +233,21 @@ enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *er
         cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), &agent->public_id);
     }
     return OK;
+}
+
+enum err_code agents_clear(struct cmd *cmd, const struct id *id, struct agent *ret_agent,
+                           struct err *err)
+{
+    struct lease *lease;
+
+    TRY(store_agent_get(cmd->store, id, cmd->arena, ret_agent, err));
+    lease = lease_of(cmd, id);
+    memset(&lease->calls, 0, sizeof lease->calls);
+    if (ret_agent->conflict == TIME_NONE)
+        return OK;
+    ret_agent->conflict = TIME_NONE;
+    TRY(store_agent_conflict_set(cmd->store, ret_agent->id, TIME_NONE, err));
+    cmd->wake_scheduler = true;
+    cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), id);
+    return audit_add(cmd, ret_agent->name, STR("conflict cleared"), err);
 }

@@ -58,15 +58,22 @@ MUST_CHECK enum err_code agents_create(struct cmd *cmd, const struct id *id, str
                                        bool *ret_created, struct err *err);
 MUST_CHECK enum err_code agents_list(struct cmd *cmd, int64_t after, int limit,
                                      struct agent **ret_agents, size_t *ret_count, struct err *err);
-/* "new", "online" or "unreachable". */
+/* "new", "online", "unreachable" or "conflict". */
 const char *agents_state(const struct cmd *cmd, const struct agent *agent);
 /* Revokes its keys. ERR_CONFLICT while it holds attempts. */
 MUST_CHECK enum err_code agents_delete(struct cmd *cmd, const struct id *id, struct err *err);
 /* The caller is this agent; ERR_FORBIDDEN. */
 MUST_CHECK enum err_code agents_require_own(struct cmd *cmd, const struct id *id, struct err *err);
-/* The agent called: renews its lease and keeps what it said. ERR_CONFLICT: two processes use one
- * key at the same time. thread: command */
-MUST_CHECK enum err_code agents_called(struct cmd *cmd, struct agent *agent, struct err *err);
+/* The agent called: renews its lease and keeps what it said. *ret_conflict: two machines take turns
+ * with its key, so nothing new may start on either until an administrator has cleared it; what they
+ * run goes on. thread: command */
+MUST_CHECK enum err_code agents_called(struct cmd *cmd, struct agent *agent, bool *ret_conflict,
+                                       struct err *err);
+/* Only one process has called for long enough: what it does not hold, nobody does. */
+bool agents_settled(struct cmd *cmd, const struct id *agent);
+/* An administrator says that only one machine has the key now. */
+MUST_CHECK enum err_code agents_clear(struct cmd *cmd, const struct id *id, struct agent *ret_agent,
+                                      struct err *err);
 
 /* Leases, on the monotonic clock. thread: command */
 int64_t lease_silent_ms(struct cmd *cmd, const struct id *agent);

@@ -132,6 +132,7 @@ export const de: Catalogue = {
   'state.lost': 'Verloren',
   'state.new': 'Neu',
   'state.online': 'Online',
+  'state.conflict': 'Zwei Maschinen, ein Schlüssel',
   'state.unreachable': 'Nicht erreichbar',
 
   'runs.title': 'Läufe',
@@ -380,6 +381,9 @@ export const de: Catalogue = {
   'agents.column_memory': 'Arbeitsspeicher',
   'agents.column_gpus': 'GPUs',
   'agents.column_version': 'Version',
+  'agents.conflict':
+    'Zwei Maschinen melden sich mit diesem Schlüssel, darum startet dort nichts Neues. ' +
+    'Einer einen eigenen geben, dann: euvyra agents clear {name}',
   'agents.column_seen': 'Zuletzt gesehen',
   'agents.targets': 'Ziele',
   'agents.column_agents': 'Agenten',

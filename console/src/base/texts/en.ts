@@ -131,6 +131,7 @@ export const en = {
   'state.lost': 'Lost',
   'state.new': 'New',
   'state.online': 'Online',
+  'state.conflict': 'Two machines, one key',
   'state.unreachable': 'Unreachable',
 
   'runs.title': 'Runs',
@@ -374,6 +375,9 @@ export const en = {
   'agents.column_memory': 'Memory',
   'agents.column_gpus': 'GPUs',
   'agents.column_version': 'Version',
+  'agents.conflict':
+    'Two machines call with this key, so nothing new starts there. ' +
+    'Give one a key of its own, then run: euvyra agents clear {name}',
   'agents.column_seen': 'Last seen',
   'agents.targets': 'Targets',
   'agents.column_agents': 'Agents',

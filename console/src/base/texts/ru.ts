@@ -141,6 +141,7 @@ export const ru: Catalogue = {
   'state.lost': 'Потеряно',
   'state.new': 'Новый',
   'state.online': 'На связи',
+  'state.conflict': 'Две машины с одним ключом',
   'state.unreachable': 'Недоступен',
 
   'runs.title': 'Запуски',
@@ -445,6 +446,9 @@ export const ru: Catalogue = {
   'agents.column_memory': 'Память',
   'agents.column_gpus': 'GPU',
   'agents.column_version': 'Версия',
+  'agents.conflict':
+    'С этим ключом обращаются две машины, поэтому новое там не запускается. ' +
+    'Дайте одной свой ключ, затем: euvyra agents clear {name}',
   'agents.column_seen': 'Был на связи',
   'agents.targets': 'Цели',
   'agents.column_agents': 'Агенты',

@@ -6,6 +6,7 @@ import { t } from '../../base/i18n'
 import { Command, Empty, Shown } from '../../widgets/empty'
 import { useTitle } from '../../widgets/hooks'
 import { StateBadge } from '../../widgets/state'
+import './agents.css'
 
 function Heads({ names }: { names: [string, boolean][] }): ReactElement {
   return (
@@ -27,6 +28,9 @@ function AgentRow({ agent }: { agent: Agent }): ReactElement {
       <th scope="row">{agent.name}</th>
       <td>
         <StateBadge state={agent.state} />
+        {agent.state === 'conflict' && (
+          <span className="muted agent-note">{t('agents.conflict', { name: agent.name })}</span>
+        )}
       </td>
       <td>{agent.target}</td>
       <td className="num">
@@ -45,7 +49,7 @@ function AgentRow({ agent }: { agent: Agent }): ReactElement {
 
 function Agents({ agents }: { agents: Agent[] }): ReactElement {
   // What is ill comes first.
-  const order = ['unreachable', 'online', 'new']
+  const order = ['conflict', 'unreachable', 'online', 'new']
   const sorted = [...agents].sort(
     (a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.name.localeCompare(b.name),
   )

@@ -338,6 +338,11 @@ static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
         sched__reserve_drop(c, mine); /* a budget, say: it is not the quota that it waits for */
         mine = SCHED_NONE;
     }
+    if (mine != SCHED_NONE && !starts && c->reservations[mine].victims &&
+        ret_reason->wait.code == WAIT_BUDGET_HOURS) {
+        sched__reserve_drop(c, mine); /* others have been ended for it, and it may not start */
+        mine = SCHED_NONE;
+    }
     if (mine != SCHED_NONE && !starts) {
         sched__reserve_put(c, mine);
         if (c->reservation_of[job] == SCHED_NONE)
@@ -567,6 +572,7 @@ void sched__cycle_run(const struct sched_snapshot *snapshot, struct arena *arena
     order.tree = &c->tree;
     sched__order_init(&order, snapshot, arena);
     sched__order_begin(&order, &c->tree, c->states, JOB_OPEN);
+    c->ordering = true;
     while ((job = sched__order_peek(&order)) != SCHED_NONE) {
         take_turn(c, job);
         sched__order_pass(&order);

@@ -157,6 +157,7 @@ struct cycle {
 
     int64_t outrank_looks;
     bool early;        /* before the order: only those for which room is held */
+    bool ordering;     /* jobs have their turns in order */
     int64_t *highest;  /* by queue: priority of what waits */
     bool *blocked;     /* by queue: strict order, and one does not fit */
     int64_t *ahead;    /* by queue: jobs that wait before the next */

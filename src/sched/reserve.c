@@ -225,6 +225,38 @@ void sched__reserve_lift(struct cycle *c, uint32_t reservation)
     }
 }
 
+/* One more rank's amounts are held on the node. */
+static void hold_put(struct cycle *c, uint32_t node, uint32_t reservation)
+{
+    struct node *n = &c->nodes[node];
+    uint32_t at = n->holds;
+
+    while (at != SCHED_NONE && c->holds[at].reservation != reservation)
+        at = c->holds[at].next;
+    if (at != SCHED_NONE) {
+        c->holds[at].ranks++;
+        return;
+    }
+    c->holds = arena_more(c->arena, c->holds, c->hold_count, &c->hold_room, sizeof *c->holds);
+    c->holds[c->hold_count] = (struct hold){reservation, n->holds, 1};
+    n->holds = (uint32_t)c->hold_count++;
+}
+
+/* What it held stays closed to others until the end of the cycle: some have been refused for it,
+ * and those behind them would go first. */
+static void close_room(struct cycle *c, const struct held *before)
+{
+    uint32_t closed = (uint32_t)c->reservation_count;
+
+    c->reservations = arena_more(c->arena, c->reservations, c->reservation_count,
+                                 &c->reservation_room, sizeof *c->reservations);
+    c->reservations[c->reservation_count++] = *before;
+    for (uint32_t i = 0; i < before->node_count; i++)
+        hold_put(c, before->nodes[i], closed);
+    for (uint32_t i = 0; i < before->node_count; i++)
+        sched__room_respare(c, before->nodes[i]);
+}
+
 void sched__reserve_put(struct cycle *c, uint32_t reservation)
 {
     struct held *r = &c->reservations[reservation];
@@ -239,19 +271,8 @@ void sched__reserve_put(struct cycle *c, uint32_t reservation)
     r->placed = true;
     place_put(c, r);
     promise(c, r, true);
-    for (uint32_t i = 0; i < r->node_count; i++) {
-        struct node *n = &c->nodes[r->nodes[i]];
-        uint32_t at = n->holds;
-        while (at != SCHED_NONE && c->holds[at].reservation != reservation)
-            at = c->holds[at].next;
-        if (at != SCHED_NONE) {
-            c->holds[at].ranks++;
-            continue;
-        }
-        c->holds = arena_more(c->arena, c->holds, c->hold_count, &c->hold_room, sizeof *c->holds);
-        c->holds[c->hold_count] = (struct hold){reservation, n->holds, 1};
-        n->holds = (uint32_t)c->hold_count++;
-    }
+    for (uint32_t i = 0; i < r->node_count; i++)
+        hold_put(c, r->nodes[i], reservation);
     for (uint32_t i = 0; i < r->node_count; i++)
         sched__room_respare(c, r->nodes[i]);
 }
@@ -260,14 +281,20 @@ void sched__reserve_drop(struct cycle *c, uint32_t reservation)
 {
     struct held *r = &c->reservations[reservation];
 
+    bool closes = r->placed && c->ordering;
+    struct held before;
+
     if (!r->live)
         return;
     sched__reserve_lift(c, reservation);
     r->live = false;
+    before = *r;
     c->reservation_of[r->job] = SCHED_NONE;
     if (c->head == reservation)
         c->head = SCHED_NONE;
     c->epoch++;
+    if (closes)
+        close_room(c, &before);
 }
 
 static uint32_t add(struct cycle *c, const struct held *held)
@@ -437,6 +464,8 @@ static void outlook_nodes(struct outlook *o)
             o->room[i] = n->free;
         for (uint32_t h = n->holds; h != SCHED_NONE; h = o->c->holds[h].next) {
             uint32_t job = o->c->reservations[o->c->holds[h].reservation].job;
+            if (!o->c->reservations[o->c->holds[h].reservation].live)
+                continue;
             sched__take(&o->room[i], &s->shapes[s->jobs[job].shape].need, o->c->holds[h].ranks);
         }
         count_ranks(o, i);

@@ -14,6 +14,15 @@ def test_random_clusters_keep_every_property() -> None:
     assert f"{SEEDS} seeds, 0 failed" in sim("check", "--seeds", f"1..{SEEDS}", "--jobs", "2")
 
 
+def test_room_of_one_that_gives_it_up_in_mid_cycle_does_not_go_to_those_behind() -> None:
+    for seed in (18214, 32442):
+        assert "1 seeds, 0 failed" in sim("check", "--seeds", f"{seed}..{seed}")
+
+
+def test_room_is_not_held_for_one_whose_budget_is_spent() -> None:
+    assert "1 seeds, 0 failed" in sim("check", "--seeds", "27501..27501")
+
+
 def test_a_seed_gives_the_same_run_byte_for_byte() -> None:
     for seed in ("3..3", "77..77", "500..500"):
         first = sim("check", "--seeds", seed, "--log")

@@ -290,6 +290,31 @@ static void what_one_owns_is_taken_back_together_with_ones_own_lower_priorities(
         assert_int_not_equal(w.result.evicts[i].attempt, own);
 }
 
+static void who_may_not_start_for_its_budget_gives_up_what_others_were_ended_for(void **state)
+{
+    uint32_t owner = world_share(&w, 0, 4), other = world_share(&w, 0, 0);
+    uint32_t two = world_shape(&w, 1, 2), job;
+
+    (void)state;
+    world_node(&w, 0, 4);
+    world_attempt(&w, other, two, 0);
+    world_attempt(&w, other, two, 0);
+    job = world_job(&w, owner, two);
+    world_cycle(&w);
+    assert_int_equal(ended(), 1);
+    world_apply(&w);
+    world_end(&w, 1);
+    for (int k = 0; k < SCHED_PERIODS; k++) {
+        w.shares[owner].budget.period_end[k] = w.s.now + (k + 1) * HOUR;
+        w.shares[owner].budget.gpu_ms_left[k] = 0;
+    }
+    (void)world_job(&w, other, two);
+    world_cycle(&w);
+    assert_int_equal(world_wait(&w, job)->code, WAIT_BUDGET_HOURS);
+    assert_int_equal(w.result.reservation_count, 0);
+    assert_int_equal(w.result.start_count, 1);
+}
+
 static void who_was_ended_ends_nothing_of_the_winner_for_a_while(void **state)
 {
     uint32_t a = world_share(&w, 0, 0), b = world_share(&w, 0, 0), four = world_shape(&w, 1, 4);
@@ -556,6 +581,7 @@ int main(void)
         FACT(nobody_is_ended_for_a_job_without_a_budget),
         FACT(no_more_are_ended_while_victims_leave_one_by_one),
         FACT(what_one_owns_is_taken_back_together_with_ones_own_lower_priorities),
+        FACT(who_may_not_start_for_its_budget_gives_up_what_others_were_ended_for),
         FACT(who_was_ended_ends_nothing_of_the_winner_for_a_while),
         FACT(no_circle_of_projects_takes_turns),
         FACT(who_would_go_first_again_is_not_ended_for_a_priority),

@@ -189,6 +189,17 @@ static void make_arrays(struct sim_world *world, struct sim_rand *rand)
     world->arrays = array > 0;
 }
 
+static void make_money(struct sim_world *world, struct sim_rand *rand)
+{
+    for (uint32_t t = 0; t < world->target_count; t++) {
+        world->targets[t].price_hour_micro = PICK(rand, 0, 100000, 2000000);
+        world->targets[t].price_gpu_hour_micro = PICK(rand, 0, 500000, 3000000);
+    }
+    for (uint32_t i = 0; i < world->share_count; i++)
+        if (sim_rand_chance(rand, 300))
+            world->budgets[i].micro = sim_rand_range(rand, 1, 40) * 500000;
+}
+
 static uint32_t make_faults(const struct sim_world *world, struct sim_rand *rand,
                             struct sim_fault *faults)
 {
@@ -296,6 +307,8 @@ void sim_chaos_init(struct sim_chaos *chaos, uint64_t seed)
         make_arrays(world, &rand);
     if (sim_rand_chance(&rand, 300))
         o->depth = (uint32_t)PICK(&rand, 1, 2, 8);
+    if (world->period_ms && sim_rand_chance(&rand, 500))
+        make_money(world, &rand);
 }
 
 void sim_chaos_release(struct sim_chaos *chaos)

@@ -3,6 +3,7 @@
 
 /* A heartbeat: what a job may begin later than the time it was given. */
 #define BUDGET_SLACK_MS 10000
+#define HOUR_MS         3600000
 /* Of one job, in a world of some dozens of jobs. */
 #define EVICTIONS_MAX 40
 
@@ -133,11 +134,22 @@ static void check_jobs(struct sim *sim)
 
 /* ---- Limits */
 
+/* An hour of the whole node: as many jobs as it has places for. */
+static int64_t hour_of_all(const struct sim *sim, uint32_t node)
+{
+    const struct sched_target *target = &sim->targets[sim->node_views[node].target];
+    const struct sched_amounts *total = &sim->node_views[node].total;
+
+    return target->price_hour_micro * total->v[RESOURCE_SLOT] +
+           target->price_gpu_hour_micro * total->v[RESOURCE_GPU];
+}
+
 static void check_share(struct sim *sim, uint32_t at)
 {
     const struct sched_share *share = &sim->shares[at];
     const struct sim_usage *usage = &sim->usage[at];
     int64_t limit = sim->world->budgets[at].gpu_ms, gpus = 0;
+    int64_t micro = sim->world->budgets[at].micro, price = 0;
 
     for (size_t r = 0; r < RESOURCE_COUNT; r++) {
         if (usage->amounts.v[r] < 0 ||
@@ -149,14 +161,20 @@ static void check_share(struct sim *sim, uint32_t at)
     if (usage->jobs < 0 || (usage->jobs > share->jobs_max && !sim->limits_cut))
         sim__fail(sim, "share %u runs %lld jobs of at most %lld", at, (long long)usage->jobs,
                   (long long)share->jobs_max);
-    if (!sim->world->period_ms || limit == SCHED_UNLIMITED)
+    if (!sim->world->period_ms)
         return;
-    for (uint32_t i = 0; i < sim->world->node_count; i++)
+    for (uint32_t i = 0; i < sim->world->node_count; i++) {
         gpus += sim->node_views[i].total.v[RESOURCE_GPU];
+        price += hour_of_all(sim, i);
+    }
     for (size_t p = 0; p < SIM_PERIODS_MAX; p++) {
-        if (usage->gpu_ms[p] > limit + gpus * BUDGET_SLACK_MS)
+        if (limit != SCHED_UNLIMITED && usage->gpu_ms[p] > limit + gpus * BUDGET_SLACK_MS)
             sim__fail(sim, "share %u used %lld GPU-ms of its %lld in period %zu", at,
                       (long long)usage->gpu_ms[p], (long long)limit, p);
+        if (micro != SCHED_UNLIMITED &&
+            usage->price_ms[p] > micro * HOUR_MS + price * BUDGET_SLACK_MS)
+            sim__fail(sim, "share %u used %lld micro of its %lld in period %zu", at,
+                      (long long)(usage->price_ms[p] / HOUR_MS), (long long)micro, p);
     }
 }
 
@@ -423,6 +441,30 @@ static bool budget_allows(const struct sim *sim, const struct sched_job *job)
     return true;
 }
 
+/* Is there money for it at the target? */
+static bool money_allows(const struct sim *sim, const struct sched_job *job, uint32_t target)
+{
+    const struct sched_shape *shape = &sim->world->shapes[job->shape];
+    const struct sched_target *t = &sim->targets[target];
+    __int128 hour = (__int128)t->price_hour_micro * shape->node_count +
+                    (__int128)t->price_gpu_hour_micro * sim_shape_gpus(shape);
+
+    for (uint32_t at = job->share; at != SCHED_NONE && hour > 0; at = sim->shares[at].parent) {
+        const struct sched_budget *budget = &sim->shares[at].budget;
+        time_ms from = sim->now, to = sum_of(from, job->time_limit_ms);
+        for (size_t p = 0; p < SCHED_PERIODS && sim->world->period_ms; p++) {
+            time_ms end = MIN(to, budget->period_end[p]);
+            if (budget->micro_left[p] == SCHED_UNLIMITED || end <= from)
+                continue;
+            if (job->time_limit_ms == SCHED_UNLIMITED ||
+                (hour * (end - from) + HOUR_MS - 1) / HOUR_MS > budget->micro_left[p])
+                return false;
+            from = end;
+        }
+    }
+    return true;
+}
+
 bool sim__fits_alone(const struct sim *sim, uint32_t view)
 {
     const struct sched_job *job = &sim->queue[view];
@@ -442,7 +484,7 @@ bool sim__fits_alone(const struct sim *sim, uint32_t view)
     for (uint32_t t = 0; t < sim->world->target_count && !fits; t++) {
         int64_t ranks = 0;
 
-        if (!target_allowed(sim, job, t))
+        if (!target_allowed(sim, job, t) || !money_allows(sim, job, t))
             continue;
         for (uint32_t n = 0; n < sim->world->node_count; n++) {
             if (sim->node_views[n].target == t && sim->node_views[n].state == SCHED_NODE_LIVE)

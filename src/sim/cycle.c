@@ -3,12 +3,41 @@
 
 #include "sys/clock.h"
 
+#define HOUR_MS 3600000
+
 /* How much of [from, to) lies in [begin, end). */
 static int64_t overlap(time_ms from, time_ms to, time_ms begin, time_ms end)
 {
     time_ms low = MAX(from, begin), high = MIN(to, end);
 
     return high > low ? high - low : 0;
+}
+
+static bool is_below(const struct sim *sim, uint32_t share, uint32_t above)
+{
+    while (share != above && share != SCHED_NONE)
+        share = sim->shares[share].parent;
+    return share == above;
+}
+
+int64_t sim__price(const struct sim *sim, uint32_t node, const struct sched_shape *shape)
+{
+    const struct sched_target *target = &sim->targets[sim->node_views[node].target];
+
+    return target->price_hour_micro + target->price_gpu_hour_micro * shape->need.v[RESOURCE_GPU];
+}
+
+int64_t sim__commit_price(const struct sim *sim, uint32_t share, time_ms from, time_ms to)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < sim->attempt_view_count; i++) {
+        const struct sched_attempt *a = &sim->attempts[i];
+        if (is_below(sim, a->share, share))
+            sum += overlap(a->since, a->ends_by, from, to) * a->node_count *
+                   sim__price(sim, a->nodes[0], &sim->world->shapes[a->shape]);
+    }
+    return sum;
 }
 
 /* GPU time that the running may still use of the time from `from` to `to`. */
@@ -19,11 +48,8 @@ int64_t sim__commit(const struct sim *sim, uint32_t share, time_ms from, time_ms
     for (uint32_t i = 0; i < sim->attempt_view_count; i++) {
         const struct sched_attempt *a = &sim->attempts[i];
         const struct sched_shape *shape = &sim->world->shapes[a->shape];
-        uint32_t at = a->share;
 
-        while (at != share && at != SCHED_NONE)
-            at = sim->shares[at].parent;
-        if (at == share)
+        if (is_below(sim, a->share, share))
             sum += overlap(a->since, a->ends_by, from, to) * shape->need.v[RESOURCE_GPU] *
                    shape->node_count;
     }
@@ -39,7 +65,7 @@ void sim__fill_budgets(struct sim *sim)
     number = sim->now / period;
     ENSURE(number + 1 < SIM_PERIODS_MAX);
     for (uint32_t i = 0; i < sim->world->share_count; i++) {
-        int64_t limit = sim->world->budgets[i].gpu_ms;
+        int64_t limit = sim->world->budgets[i].gpu_ms, micro = sim->world->budgets[i].micro;
         struct sched_budget *budget = &sim->shares[i].budget;
 
         for (int64_t p = 0; p < SCHED_PERIODS; p++) {
@@ -49,6 +75,11 @@ void sim__fill_budgets(struct sim *sim)
             if (limit != SCHED_UNLIMITED)
                 budget->gpu_ms_left[p] = limit - sim->usage[i].gpu_ms[number + p] -
                                          sim__commit(sim, i, begin, begin + period);
+            if (micro != SCHED_UNLIMITED)
+                budget->micro_left[p] =
+                    micro - (sim->usage[i].price_ms[number + p] +
+                             sim__commit_price(sim, i, begin, begin + period) + HOUR_MS - 1) /
+                                HOUR_MS;
         }
     }
 }

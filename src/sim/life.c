@@ -280,6 +280,7 @@ void sim__start(struct sim *sim, uint32_t job, const struct sched_start *start)
 static void charge(struct sim *sim, const struct sim_attempt *a, const struct sim_place *place)
 {
     int64_t gpus = shape_of(sim, a)->need.v[RESOURCE_GPU], period = sim->world->period_ms;
+    int64_t price = sim__price(sim, place->node, shape_of(sim, a));
     time_ms from = place->started == TIME_NONE ? sim->now - place->run_ms : place->started;
     time_ms to = from + place->run_ms;
 
@@ -289,8 +290,10 @@ static void charge(struct sim *sim, const struct sim_attempt *a, const struct si
         uint32_t at = sim->jobs[a->job].spec->share;
 
         ENSURE(number < SIM_PERIODS_MAX);
-        for (; at != SCHED_NONE; at = sim->shares[at].parent)
+        for (; at != SCHED_NONE; at = sim->shares[at].parent) {
             sim->usage[at].gpu_ms[number] += (until - from) * gpus;
+            sim->usage[at].price_ms[number] += (until - from) * price;
+        }
         from = until;
     }
 }

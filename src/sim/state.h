@@ -132,7 +132,8 @@ struct sim_node {
 struct sim_usage {
     struct sched_amounts amounts;
     int64_t jobs;
-    int64_t gpu_ms[SIM_PERIODS_MAX]; /* charged, by period */
+    int64_t gpu_ms[SIM_PERIODS_MAX];   /* charged, by period */
+    int64_t price_ms[SIM_PERIODS_MAX]; /* micro an hour, times milliseconds */
 };
 
 /* ---- Figures */
@@ -235,6 +236,9 @@ void sim__close(struct sim *sim, struct sim_attempt *attempt, const struct job_e
 void sim__let_go(struct sim *sim, uint32_t attempt, uint32_t rank);
 void sim__enqueue(struct sim *sim, uint32_t job);
 void sim__dequeue(struct sim *sim, uint32_t job);
+/* What one rank on the node costs, in micro an hour. */
+int64_t sim__price(const struct sim *sim, uint32_t node, const struct sched_shape *shape);
+int64_t sim__commit_price(const struct sim *sim, uint32_t share, time_ms from, time_ms to);
 int64_t sim__commit(const struct sim *sim, uint32_t share, time_ms from, time_ms to);
 
 /* cycle.c */

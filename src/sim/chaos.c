@@ -192,12 +192,12 @@ static void make_arrays(struct sim_world *world, struct sim_rand *rand)
 static void make_money(struct sim_world *world, struct sim_rand *rand)
 {
     for (uint32_t t = 0; t < world->target_count; t++) {
-        world->targets[t].price_hour_micro = PICK(rand, 0, 100000, 2000000);
+        world->targets[t].price_hour_micro = PICK(rand, 0, 10000, 100000);
         world->targets[t].price_gpu_hour_micro = PICK(rand, 0, 500000, 3000000);
     }
     for (uint32_t i = 0; i < world->share_count; i++)
         if (sim_rand_chance(rand, 300))
-            world->budgets[i].micro = sim_rand_range(rand, 1, 40) * 500000;
+            world->budgets[i].micro = sim_rand_range(rand, 1, 20) * 100000;
 }
 
 static uint32_t make_faults(const struct sim_world *world, struct sim_rand *rand,

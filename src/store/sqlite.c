@@ -29,14 +29,24 @@ struct db_rows {
     bool busy;
 };
 
-/* Statements of every command, without a name of their own. */
-enum step { STEP_SAVEPOINT, STEP_KEEP, STEP_BEGIN, STEP_COMMIT, STEP_COUNT };
+/* Statements of every command, without a name of their own; prepared at the first use, together:
+ * undoing a command takes no memory that may not be there. */
+enum step {
+    STEP_BEGIN,
+    STEP_COMMIT,
+    STEP_ROLLBACK,
+    STEP_SAVEPOINT,
+    STEP_KEEP,
+    STEP_UNDO,
+    STEP_COUNT,
+};
 
 struct sqlite {
     struct db db;
     sqlite3 *handle;
     struct db_rows statements[SQL_COUNT];
     sqlite3_stmt *steps[STEP_COUNT];
+    bool undo_failed; /* a part of a command that failed is still there: nothing may be committed */
 };
 
 static struct sqlite *of(struct db *db)
@@ -67,19 +77,26 @@ static enum err_code sqlite_script(struct db *db, const char *sql, struct err *e
     return OK;
 }
 
-static enum err_code run_step(struct sqlite *s, enum step step, struct err *err)
+static enum err_code prepare_steps(struct sqlite *s, struct err *err)
 {
     static const char *const texts[STEP_COUNT] = {
-        [STEP_SAVEPOINT] = "SAVEPOINT command",
-        [STEP_KEEP] = "RELEASE command",
-        [STEP_BEGIN] = "BEGIN IMMEDIATE",
-        [STEP_COMMIT] = "COMMIT",
+        [STEP_BEGIN] = "BEGIN IMMEDIATE", [STEP_COMMIT] = "COMMIT",
+        [STEP_ROLLBACK] = "ROLLBACK",     [STEP_SAVEPOINT] = "SAVEPOINT command",
+        [STEP_KEEP] = "RELEASE command",  [STEP_UNDO] = "ROLLBACK TO command",
     };
+
+    for (size_t i = 0; i < STEP_COUNT; i++)
+        if (!s->steps[i] && sqlite3_prepare_v3(s->handle, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                               &s->steps[i], NULL) != SQLITE_OK)
+            return failed(s, "database", err);
+    return OK;
+}
+
+static enum err_code run_step(struct sqlite *s, enum step step, struct err *err)
+{
     enum err_code code = OK;
 
-    if (!s->steps[step] && sqlite3_prepare_v3(s->handle, texts[step], -1, SQLITE_PREPARE_PERSISTENT,
-                                              &s->steps[step], NULL) != SQLITE_OK)
-        return failed(s, "database", err);
+    TRY(prepare_steps(s, err));
     if (sqlite3_step(s->steps[step]) != SQLITE_DONE)
         code = failed(s, "database", err);
     (void)sqlite3_reset(s->steps[step]); /* its code repeats what step said */
@@ -164,13 +181,18 @@ static enum err_code sqlite_begin_read(struct db *db, struct err *err)
 
 static enum err_code sqlite_commit(struct db *db, struct err *err)
 {
+    if (of(db)->undo_failed)
+        return db__trouble(db, err, ERR_IO, "a command that failed could not be undone");
     return run_step(of(db), STEP_COMMIT, err);
 }
 
 static void sqlite_rollback(struct db *db)
 {
-    if (!sqlite3_get_autocommit(of(db)->handle)) /* some failures have rolled back already */
-        (void)sqlite_script(db, "ROLLBACK", NULL);
+    struct sqlite *s = of(db);
+
+    /* some failures have rolled back already */
+    if (sqlite3_get_autocommit(s->handle) || run_step(s, STEP_ROLLBACK, NULL) == OK)
+        s->undo_failed = false;
 }
 
 static enum err_code sqlite_savepoint(struct db *db, struct err *err)
@@ -186,8 +208,12 @@ static enum err_code sqlite_savepoint_keep(struct db *db, struct err *err)
 
 static void sqlite_savepoint_undo(struct db *db)
 {
-    if (!sqlite3_get_autocommit(of(db)->handle))
-        (void)sqlite_script(db, "ROLLBACK TO command; RELEASE command", NULL);
+    struct sqlite *s = of(db);
+
+    if (sqlite3_get_autocommit(s->handle)) /* all of the transaction is gone already */
+        return;
+    if (run_step(s, STEP_UNDO, NULL) != OK || run_step(s, STEP_KEEP, NULL) != OK)
+        s->undo_failed = true;
 }
 
 static enum err_code sqlite_checkpoint(struct db *db, struct err *err)

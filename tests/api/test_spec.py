@@ -251,6 +251,26 @@ def test_an_array_is_made_whole_and_once(server: Server) -> None:
     assert [i["id"] for i in page["items"] + rest["items"]] == [i["id"] for i in items]
 
 
+def test_an_element_that_pauses_takes_no_place_from_the_next(server: Server) -> None:
+    agent = Agent(server)
+    array = make_id("j")
+    body = {
+        "run": make_id("r"),
+        "array": {"from": 0, "to": 1, "limit": 1},
+        "spec": {"command": ["true"], "retries": 3, "retry_failed": True},
+    }
+    server.ok("PUT", f"/api/v1/projects/demo/jobs/{array}", body)
+    first, second = server.ok("GET", f"/api/v1/jobs?array={array}")["items"]
+    attempt, token = started(server, agent, first["id"])
+    waits(server, second["id"], "array_limit")
+    failed = {"state": "ended", "exit_code": 1, "run_time_ms": 5, "final": True}
+    assert agent.tell(attempt, token, "status", failed).status == 200
+    del agent.held[attempt]
+    assert show(server, first["id"])["waiting"] is not None
+    started(server, agent, second["id"])
+    waits(server, first["id"], "backoff")
+
+
 def test_elements_know_their_place_and_at_most_so_many_run(server: Server) -> None:
     array = put(server, {}, array={"from": 5, "to": 7, "limit": 2}).json["array"]["id"]
     agent = Agent(server)

@@ -383,8 +383,25 @@ static void add_element(const struct known_job *k, struct arena *arena, struct e
     (*list)[(*count)++] = (struct element){k->array.v, k->id.v, k->at};
 }
 
-/* Marks elements of arrays of which as many run as may. */
-static void limit_arrays(struct jobs_snapshot *s, struct arena *arena)
+/* What keeps the job from being looked at; WAIT_CODE_COUNT: nothing. */
+static enum wait_code own_reason(const struct known_job *k, bool over_limit, time_ms now)
+{
+    if (k->state == JOB_HELD)
+        return WAIT_HELD;
+    if (k->state == JOB_OFFERED)
+        return WAIT_OFFERED;
+    if (k->attempt.v)
+        return WAIT_RECORD;
+    if (k->after_open || k->broken)
+        return WAIT_AFTER;
+    if (k->not_before != TIME_NONE && k->not_before > now)
+        return WAIT_BACKOFF;
+    return over_limit ? WAIT_ARRAY : WAIT_CODE_COUNT;
+}
+
+/* Marks elements of arrays of which as many run as may. One that something else keeps waiting takes
+ * no place from a later one. */
+static void limit_arrays(struct jobs_snapshot *s, time_ms now, struct arena *arena)
 {
     struct element *list = NULL;
     size_t count = 0, room = 0;
@@ -400,25 +417,9 @@ static void limit_arrays(struct jobs_snapshot *s, struct arena *arena)
         for (to = from; to < count && list[to].array == list[from].array; to++)
             left -= s->jobs[list[to].at]->state > JOB_QUEUED;
         for (size_t i = from; i < to; i++)
-            if (s->jobs[list[i].at]->state == JOB_QUEUED)
+            if (own_reason(s->jobs[list[i].at], false, now) == WAIT_CODE_COUNT)
                 s->over_limit[list[i].at] = left-- <= 0;
     }
-}
-
-/* What keeps the job from being looked at; WAIT_CODE_COUNT: nothing. */
-static enum wait_code own_reason(const struct known_job *k, bool over_limit, time_ms now)
-{
-    if (k->state == JOB_HELD)
-        return WAIT_HELD;
-    if (k->state == JOB_OFFERED)
-        return WAIT_OFFERED;
-    if (k->attempt.v)
-        return WAIT_RECORD;
-    if (k->after_open || k->broken)
-        return WAIT_AFTER;
-    if (k->not_before != TIME_NONE && k->not_before > now)
-        return WAIT_BACKOFF;
-    return over_limit ? WAIT_ARRAY : WAIT_CODE_COUNT;
 }
 
 static void build_attempts(struct jobs_snapshot *s, const struct places *places,
@@ -502,7 +503,7 @@ void jobs_snapshot_build(struct jobs_snapshot *s, time_ms now, size_t depth, str
     build_nodes(s, now, arena, &nodes);
     build_shapes(s, arena, &out);
     build_budgets(s, &places.projects, shares);
-    limit_arrays(s, arena);
+    limit_arrays(s, now, arena);
     build_attempts(s, &places, arena, shares, nodes, &out);
     build_jobs(s, &places, depth, arena, &out, ret_more);
     out.nodes = nodes;

@@ -51,6 +51,13 @@ static void open_steps(const struct cycle *c, struct asker *who)
     }
 }
 
+static bool has_victims(const struct cycle *c, uint32_t job)
+{
+    uint32_t mine = c->reservation_of[job];
+
+    return mine != SCHED_NONE && c->reservations[mine].victims;
+}
+
 void sched__asker_init(struct cycle *c, uint32_t job, struct asker *ret_who)
 {
     const struct sched_job *j = &c->s->jobs[job];
@@ -64,6 +71,7 @@ void sched__asker_init(struct cycle *c, uint32_t job, struct asker *ret_who)
     who.place = sched__place(c->s, j->queue, j->priority, j->queued);
     who.access = sched__access_get(&c->access, who.leaf, j->queue);
     who.money = c->tree.branches[who.leaf].money;
+    who.promised = has_victims(c, job);
     open_steps(c, &who);
     sched__reserve_view(c, &who);
     *ret_who = who;
@@ -105,10 +113,11 @@ static uint64_t rivals_number(struct cycle *c, const struct asker *who)
     bool apart = who->outranks_own || c->paused.count > 0, fresh;
     struct memo_key key = {{(uint64_t)who->j->queue << 32 | (apart ? who->leaf + 1U : 0),
                             (uint64_t)who->rivals.lower << 32 | who->rivals.later,
-                            (uint64_t)who->own_rivals.lower << 32 | who->own_rivals.later, 0}};
+                            (uint64_t)who->own_rivals.lower << 32 | who->own_rivals.later,
+                            who->promised}};
     uint32_t *number;
 
-    if (!who->outranks)
+    if (!who->outranks && !who->promised)
         return 0;
     number = sched__memo_get(&c->rival_sets, key, &fresh);
     if (fresh)
@@ -210,13 +219,6 @@ static void consider_head(struct cycle *c, struct asker *who)
         sched__reserve_drop(c, c->head);
     }
     sched__reserve_head(c, who);
-}
-
-static bool has_victims(const struct cycle *c, uint32_t job)
-{
-    uint32_t mine = c->reservation_of[job];
-
-    return mine != SCHED_NONE && c->reservations[mine].victims;
 }
 
 static struct wait victims_wait(struct cycle *c, uint32_t job)

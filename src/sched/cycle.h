@@ -68,6 +68,7 @@ struct asker {
     time_ms next_step; /* when the next one opens; TIME_NONE: none does */
     bool money;        /* budgets of money are above it */
     bool money_bound;  /* ... and one of them kept it from a target: see money_wait */
+    bool promised;     /* others were ended for it */
     bool outranks;     /* there may be reservations that do not hold against it */
     bool outranks_own; /* ... that hold against other projects */
     struct rivals {

@@ -107,6 +107,14 @@ static bool over_before(const struct asker *who, time_ms start)
     return start != TIME_NONE && who->ends != SCHED_UNLIMITED && who->ends <= start;
 }
 
+/* What is closed for a cycle keeps order among those that wait in line; who was promised room does
+ * not stand in line. */
+static bool passes(const struct cycle *c, const struct asker *who, uint32_t reservation)
+{
+    return (who->promised && !c->reservations[reservation].live) ||
+           (who->outranks && sched__reserve_outranked(c, who, reservation));
+}
+
 bool sched__room_free(const struct cycle *c, const struct asker *who, const struct node *n)
 {
     struct sched_amounts spare;
@@ -115,12 +123,12 @@ bool sched__room_free(const struct cycle *c, const struct asker *who, const stru
         return true;
     if (sched__covers(&n->spare, &who->shape->need))
         return true;
-    if (!who->outranks)
+    if (!who->outranks && !who->promised)
         return false;
     spare = n->spare;
     for (uint32_t h = n->holds; h != SCHED_NONE; h = c->holds[h].next) {
         uint32_t job = c->reservations[c->holds[h].reservation].job;
-        if (sched__reserve_outranked(c, who, c->holds[h].reservation))
+        if (passes(c, who, c->holds[h].reservation))
             sched__take(&spare, &c->s->shapes[c->s->jobs[job].shape].need, -c->holds[h].ranks);
     }
     return sched__covers(&spare, &who->shape->need);

@@ -442,6 +442,18 @@ static void check_reservations(const struct ledger *l, const struct sched_result
     ENSURE(heads <= 1);
 }
 
+static void check_arrays(const struct sched_snapshot *snapshot, const struct sched_result *result,
+                         struct arena *arena)
+{
+    int64_t *started = arena_array(arena, snapshot->array_count, sizeof *started);
+
+    for (uint32_t i = 0; i < result->start_count; i++) {
+        uint32_t array = snapshot->jobs[result->starts[i].job].array;
+        ENSURE(array <= snapshot->array_count);
+        ENSURE(array == 0 || ++started[array - 1] <= snapshot->array_places[array - 1]);
+    }
+}
+
 void sched_check_result(const struct sched_snapshot *snapshot, const struct sched_result *result)
 {
     CLEANUP(arena_release) struct arena arena = {0};
@@ -450,6 +462,7 @@ void sched_check_result(const struct sched_snapshot *snapshot, const struct sche
 
     ledger_init(&l, snapshot, &arena);
     check_starts(&l, result, seen);
+    check_arrays(snapshot, result, &arena);
     check_evicts(&l, result, seen);
     check_waits(&l, result, seen);
     check_reservations(&l, result, seen);

@@ -102,6 +102,8 @@ static void start(struct cycle *c, struct asker *who, uint32_t step, uint32_t *n
     sched__budget_charge(c, who, c->s->nodes[nodes[0]].target);
     for (uint32_t i = 0; i < who->shape->node_count && who->outranks; i++)
         drop_outranked(c, who, nodes[i]);
+    if (who->j->array)
+        c->array_left[who->j->array - 1]--;
     result->starts[result->start_count++] =
         (struct sched_start){who->job, step, nodes, who->shape->node_count};
     c->states[who->job] = JOB_STARTS;
@@ -291,6 +293,10 @@ static bool attempt(struct cycle *c, struct asker *who, struct reason *ret_reaso
     bool admitted = sched__tree_admits(&c->tree, who->leaf, &who->ask, &limit, &branch);
 
     ret_reason->hardware = false;
+    if (who->j->array && c->array_left[who->j->array - 1] <= 0) {
+        ret_reason->wait = sched__wait(WAIT_ARRAY);
+        return false;
+    }
     if (!sched__budget_hours(c, who, &ret_reason->wait))
         return false;
     if (!has_victims(c, who->job) && !sched__limit_passes(c, who, &ret_reason->wait))
@@ -562,6 +568,10 @@ void sched__cycle_run(const struct sched_snapshot *snapshot, struct arena *arena
                         .turnover_ms = -1,
                         .looks_left = snapshot->policy.preempt_looks_max,
                         .outrank_looks = OUTRANK_LOOKS_MAX};
+    c->array_left = arena_array(arena, snapshot->array_count, sizeof *c->array_left);
+    if (snapshot->array_count)
+        memcpy(c->array_left, snapshot->array_places,
+               snapshot->array_count * sizeof *c->array_left);
     trees_init(c);
     sched__access_init(&c->access, snapshot, &c->tree, arena);
     sched__memo_init(&c->tried, arena);

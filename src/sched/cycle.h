@@ -105,6 +105,7 @@ struct cycle {
     size_t reservation_count, reservation_room;
     size_t reservations_given;
     uint32_t *reservation_of; /* by job; SCHED_NONE */
+    int64_t *array_left;      /* places, by array */
     int64_t turnover_ms;      /* see sched__turnover; -1: not worked out yet */
     uint32_t head;            /* the reservation of the first in line; SCHED_NONE */
     struct held_queue {

@@ -13,6 +13,7 @@ struct future {
     struct sched_job *jobs;
     struct sched_attempt *attempts;
     struct sched_eviction *evictions;
+    int64_t *array_places;
     size_t attempt_room, job_room, eviction_room;
     job_id asked;
 };
@@ -37,6 +38,8 @@ static void future_init(struct future *f, const struct sched_snapshot *s, uint32
     f->s.attempts = f->attempts = copy(arena, s->attempts, s->attempt_count, sizeof *s->attempts);
     f->s.evictions = f->evictions =
         copy(arena, s->evictions, s->eviction_count, sizeof *s->evictions);
+    f->s.array_places = f->array_places =
+        copy(arena, s->array_places, s->array_count, sizeof *s->array_places);
     f->attempt_room = s->attempt_count;
     f->job_room = s->job_count;
     f->eviction_room = s->eviction_count;
@@ -51,6 +54,8 @@ static void hold(struct future *f, const struct sched_attempt *a, int64_t times)
 static void attempt_end(struct future *f, uint32_t at)
 {
     hold(f, &f->attempts[at], -1);
+    if (f->attempts[at].array)
+        f->array_places[f->attempts[at].array - 1]++;
     f->attempts[at] = f->attempts[--f->s.attempt_count];
 }
 
@@ -71,7 +76,10 @@ static void attempt_begin(struct future *f, const struct sched_start *start)
         .ends_by = sched__ends(f->s.now, j->time_limit_ms),
         .evictable_from = SCHED_UNLIMITED,
         .nodes = copy(f->arena, start->nodes, start->node_count, sizeof *start->nodes),
-        .node_count = start->node_count};
+        .node_count = start->node_count,
+        .array = j->array};
+    if (j->array)
+        f->array_places[j->array - 1]--;
     hold(f, &f->attempts[f->s.attempt_count - 1], 1);
 }
 
@@ -89,7 +97,8 @@ static void requeue(struct future *f, const struct sched_attempt *a)
         .priority = a->priority,
         .queued = a->queued,
         .ladder_at = f->s.now,
-        .time_limit_ms = bounded ? sched__sub(a->ends_by, a->since) : SCHED_UNLIMITED};
+        .time_limit_ms = bounded ? sched__sub(a->ends_by, a->since) : SCHED_UNLIMITED,
+        .array = a->array};
 }
 
 /* Ends those that others were ended for, and returns them to the queue behind those that wait. */

@@ -703,6 +703,7 @@ static void load(struct cycle *c, const struct sched_reservation *given, uint32_
                         .start = given->victims ? TIME_NONE : given->start};
 
     if (c->reservation_of[job] != SCHED_NONE || c->s->queues[j->queue].held ||
+        (j->array && c->array_left[j->array - 1] <= 0) ||
         c->tree.branches[c->tree.leaf_of[j->share]].held)
         return;
     if (given->quota) {

@@ -153,6 +153,7 @@ struct sched_job {
         ladder_at; /* from when the steps count; later than `queued` after a reclaimed attempt */
     uint32_t step_from;    /* steps before it are passed */
     int64_t time_limit_ms; /* SCHED_UNLIMITED: none */
+    uint32_t array;        /* 1 + its place in array_places; 0: of no array with a limit */
 };
 
 /* An attempt that holds room, from its offer until its end is proven. */
@@ -166,6 +167,7 @@ struct sched_attempt {
     time_ms ends_by;        /* by its time limit; SCHED_UNLIMITED */
     time_ms evictable_from; /* its minimum run time has passed; SCHED_UNLIMITED: never */
     bool stopping;          /* it is being ended: its room comes */
+    uint32_t array;         /* as of a job */
     const uint32_t *nodes;  /* shape's node_count of them; twice only where `several` */
     uint32_t node_count;
 };
@@ -199,8 +201,9 @@ struct sched_snapshot {
     const struct sched_attempt *attempts; /* any order */
     const struct sched_reservation *reservations;
     const struct sched_eviction *evictions;
+    const int64_t *array_places; /* how many more of each array may start */
     uint32_t share_count, queue_count, target_count, node_count, shape_count, job_count,
-        attempt_count, reservation_count, eviction_count;
+        attempt_count, reservation_count, eviction_count, array_count;
 };
 
 struct sched_start {

@@ -317,8 +317,9 @@ void sim__check_order(struct sim *sim, const struct sched_result *result)
 
     for (uint32_t i = 0; i < result->start_count; i++)
         starts[result->starts[i].job] = true;
-    for (uint32_t i = 0; i < result->wait_count; i++) /* others the cycle did not look at */
-        waits[result->waits[i].job] = true;
+    /* Others the cycle did not look at, or their array is full. */
+    for (uint32_t i = 0; i < result->wait_count; i++)
+        waits[result->waits[i].job] = result->waits[i].wait.code != WAIT_ARRAY;
     for (uint32_t i = 0; i < result->start_count; i++) {
         const struct sched_job *job = &sim->queue[result->starts[i].job];
 

@@ -55,6 +55,7 @@ void sim__enqueue(struct sim *sim, uint32_t job)
         .ladder_at = j->model.ladder_at == TIME_NONE ? j->model.queued : j->model.ladder_at,
         .step_from = (uint32_t)j->model.step_from,
         .time_limit_ms = spec->limit_ms,
+        .array = spec->array_limit ? spec->array : 0,
     };
 }
 
@@ -242,6 +243,7 @@ static void show(struct sim *sim, struct sim_attempt *a)
         .evictable_from = sim->now + sim->world->min_run_ms,
         .nodes = a->nodes,
         .node_count = a->place_count,
+        .array = j->spec->array_limit ? j->spec->array : 0,
     };
 }
 

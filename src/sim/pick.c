@@ -1,6 +1,5 @@
-/* Which of the jobs that wait a cycle looks at, as in the server: of an array only as many as may
- * run at once; and where many wait, the first few of those that wait alike, all of them now and
- * then. */
+/* Which of the jobs that wait a cycle looks at, as in the server: where many wait, the first few of
+ * those that wait alike, all of them now and then. */
 #include "sim/state.h"
 
 #include <stdlib.h>
@@ -51,20 +50,20 @@ static bool is_apart(const struct sim *sim, const struct sched_job *job)
            sim->jobs[job->id.v - 1].spec->array > 0 || is_reserved(sim, job);
 }
 
-/* Leaves out what its array has no place for: the oldest go first. */
-static void limit_arrays(struct sim *sim, bool *out)
+/* How many more of each array may start. */
+static const int64_t *array_places(struct sim *sim)
 {
-    int64_t *left = arena_array(&sim->tick, sim->world->job_count + 1, sizeof *left);
+    int64_t *places = arena_array(&sim->tick, sim->world->job_count, sizeof *places);
 
-    for (uint32_t i = 0; i < sim->arrived; i++)
-        left[sim->jobs[i].spec->array] += sim->jobs[i].attempt != SCHED_NONE;
-    for (uint32_t i = 0; i < sim->arrived; i++) {
-        const struct sim_job_spec *spec = sim->jobs[i].spec;
-        if (spec->array == 0 || sim->jobs[i].view == SCHED_NONE)
-            continue;
-        out[sim->jobs[i].view] = left[spec->array] >= spec->array_limit;
-        left[spec->array]++;
+    for (uint32_t i = 0; i < sim->world->job_count; i++) {
+        const struct sim_job_spec *spec = &sim->world->jobs[i];
+        if (spec->array)
+            places[spec->array - 1] = spec->array_limit;
     }
+    for (uint32_t i = 0; i < sim->arrived; i++)
+        if (sim->jobs[i].spec->array && sim->jobs[i].attempt != SCHED_NONE)
+            places[sim->jobs[i].spec->array - 1]--;
+    return places;
 }
 
 /* Leaves out those behind the first `depth` that wait alike; true if there are any. */
@@ -96,8 +95,10 @@ bool sim__pick(struct sim *sim, struct sched_snapshot *snapshot, uint32_t *ret_p
         more = limit_lines(sim, out);
     else
         sim->all_due = sim->now + sim->options.period_ms;
-    if (sim->world->arrays)
-        limit_arrays(sim, out);
+    if (sim->world->arrays) {
+        snapshot->array_places = array_places(sim);
+        snapshot->array_count = sim->world->job_count;
+    }
     snapshot->job_count = 0;
     for (uint32_t i = 0; i < sim->queue_count; i++) {
         if (out[i])

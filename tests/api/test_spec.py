@@ -271,6 +271,26 @@ def test_an_element_that_pauses_takes_no_place_from_the_next(server: Server) -> 
     waits(server, first["id"], "backoff")
 
 
+def test_an_element_that_was_moved_takes_no_place_from_the_others(server: Server) -> None:
+    agent = Agent(server)
+    server.ok("PUT", "/api/v1/queues/night", {})
+    server.ok("POST", "/api/v1/queues/night/hold")
+    array = make_id("j")
+    body = {
+        "run": make_id("r"),
+        "array": {"from": 0, "to": 2, "limit": 1},
+        "spec": {"command": ["true"]},
+        "held": True,
+    }
+    server.ok("PUT", f"/api/v1/projects/demo/jobs/{array}", body)
+    first, second, third = server.ok("GET", f"/api/v1/jobs?array={array}")["items"]
+    server.ok("PATCH", f"/api/v1/jobs/{first['id']}", {"queue": "night"})
+    server.ok("POST", f"/api/v1/jobs/{array}/release")
+    started(server, agent, second["id"])
+    assert waits(server, third["id"], "array_limit")["waiting"]["free"] == 1
+    waits(server, first["id"], "queue_held")
+
+
 def test_elements_know_their_place_and_at_most_so_many_run(server: Server) -> None:
     array = put(server, {}, array={"from": 5, "to": 7, "limit": 2}).json["array"]["id"]
     agent = Agent(server)

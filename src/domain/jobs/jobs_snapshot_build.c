@@ -358,20 +358,31 @@ static void build_attempt(const struct jobs_snapshot *s, const struct known_job 
     to->evictable_from = later(since, s->config.min_run_ms);
     to->stopping = k->state == JOB_STOPPING;
     to->nodes = list;
+    to->array = s->array_of[k->at];
 }
 
+/* Elements of arrays with a limit, those together that stand the same in the scheduler's eyes. */
 struct element {
-    int64_t array, job;
+    int64_t array, step_from, queue, priority, job;
     size_t at;
 };
 
 static int by_array(const void *a, const void *b)
 {
     const struct element *x = a, *y = b;
+    const int64_t left[] = {x->array, x->step_from, x->queue, x->priority, x->job};
+    const int64_t right[] = {y->array, y->step_from, y->queue, y->priority, y->job};
 
-    if (x->array != y->array)
-        return x->array < y->array ? -1 : 1;
-    return (x->job > y->job) - (x->job < y->job);
+    for (size_t i = 0; i < ARRAY_LEN(left); i++)
+        if (left[i] != right[i])
+            return left[i] < right[i] ? -1 : 1;
+    return 0;
+}
+
+static bool are_alike(const struct element *x, const struct element *y)
+{
+    return x->array == y->array && x->step_from == y->step_from && x->queue == y->queue &&
+           x->priority == y->priority;
 }
 
 static void add_element(const struct known_job *k, struct arena *arena, struct element **list,
@@ -380,7 +391,14 @@ static void add_element(const struct known_job *k, struct arena *arena, struct e
     if (k->array_limit == 0)
         return;
     *list = arena_more(arena, *list, *count, room, sizeof **list);
-    (*list)[(*count)++] = (struct element){k->array.v, k->id.v, k->at};
+    (*list)[(*count)++] = (struct element){
+        .array = k->array.v,
+        .step_from = k->step_from,
+        .queue = k->queue.v,
+        .priority = k->priority,
+        .job = k->id.v,
+        .at = k->at,
+    };
 }
 
 /* What keeps the job from being looked at; WAIT_CODE_COUNT: nothing. */
@@ -399,12 +417,27 @@ static enum wait_code own_reason(const struct known_job *k, bool over_limit, tim
     return over_limit ? WAIT_ARRAY : WAIT_CODE_COUNT;
 }
 
-/* Marks elements of arrays of which as many run as may. One that something else keeps waiting takes
- * no place from a later one. */
-static void limit_arrays(struct jobs_snapshot *s, time_ms now, struct arena *arena)
+/* Of those that stand the same only as many as may start are looked at, the oldest; one that
+ * something else keeps waiting takes no place from a later one. */
+static void limit_alike(struct jobs_snapshot *s, const struct element *list, size_t count,
+                        int64_t places, time_ms now)
+{
+    int64_t left = places;
+
+    for (size_t i = 0; i < count; i++) {
+        left = i > 0 && !are_alike(&list[i - 1], &list[i]) ? places : left;
+        if (own_reason(s->jobs[list[i].at], false, now) == WAIT_CODE_COUNT)
+            s->over_limit[list[i].at] = left-- <= 0;
+    }
+}
+
+/* How many more of each array may start. */
+static void limit_arrays(struct jobs_snapshot *s, time_ms now, struct arena *arena,
+                         struct sched_snapshot *out)
 {
     struct element *list = NULL;
     size_t count = 0, room = 0;
+    int64_t *places;
 
     for (size_t i = 0; i < s->holders.count; i++)
         add_element(s->holders.items[i], arena, &list, &count, &room);
@@ -412,14 +445,17 @@ static void limit_arrays(struct jobs_snapshot *s, time_ms now, struct arena *are
         add_element(s->apart.items[i], arena, &list, &count, &room);
     if (count)
         qsort(list, count, sizeof *list, by_array);
+    places = arena_array(arena, count, sizeof *places);
     for (size_t from = 0, to; from < count; from = to) {
-        int64_t left = s->jobs[list[from].at]->array_limit;
-        for (to = from; to < count && list[to].array == list[from].array; to++)
-            left -= s->jobs[list[to].at]->state > JOB_QUEUED;
-        for (size_t i = from; i < to; i++)
-            if (own_reason(s->jobs[list[i].at], false, now) == WAIT_CODE_COUNT)
-                s->over_limit[list[i].at] = left-- <= 0;
+        int64_t *left = &places[out->array_count++];
+        *left = s->jobs[list[from].at]->array_limit;
+        for (to = from; to < count && list[to].array == list[from].array; to++) {
+            *left -= s->jobs[list[to].at]->state > JOB_QUEUED;
+            s->array_of[list[to].at] = out->array_count;
+        }
+        limit_alike(s, &list[from], to - from, *left, now);
     }
+    out->array_places = places;
 }
 
 static void build_attempts(struct jobs_snapshot *s, const struct places *places,
@@ -465,6 +501,7 @@ static void add_job(struct jobs_snapshot *s, const struct places *places, const 
         .ladder_at = k->ladder_at == TIME_NONE ? k->queued : k->ladder_at,
         .step_from = (uint32_t)k->step_from,
         .time_limit_ms = limit_ms(k),
+        .array = s->array_of[k->at],
     };
     s->built_jobs[out->job_count++] = k->at;
 }
@@ -498,12 +535,13 @@ void jobs_snapshot_build(struct jobs_snapshot *s, time_ms now, size_t depth, str
 
     *ret_more = false;
     s->over_limit = arena_array(arena, s->job_count, sizeof(s->over_limit[0]));
+    s->array_of = arena_array(arena, s->job_count, sizeof(s->array_of[0]));
     build_queues(s, arena, &out);
     build_targets(s, now, arena, &out);
     build_nodes(s, now, arena, &nodes);
     build_shapes(s, arena, &out);
     build_budgets(s, &places.projects, shares);
-    limit_arrays(s, now, arena);
+    limit_arrays(s, now, arena, &out);
     build_attempts(s, &places, arena, shares, nodes, &out);
     build_jobs(s, &places, depth, arena, &out, ret_more);
     out.nodes = nodes;
@@ -640,7 +678,10 @@ static void decide_waits(const struct jobs_snapshot *s, const struct sched_resul
     d->ranked = arena_array(arena, result->wait_count, sizeof(d->ranked[0]));
     for (size_t i = 0; i < result->wait_count; i++) {
         const struct known_job *k = s->jobs[s->built_jobs[result->waits[i].job]];
-        d->waits[d->wait_count++] = (struct job_wait_row){k->id, result->waits[i].wait};
+        struct wait wait = result->waits[i].wait;
+        if (wait.code == WAIT_ARRAY)
+            wait.available = k->array_limit;
+        d->waits[d->wait_count++] = (struct job_wait_row){k->id, wait};
         d->ranked[d->ranked_count++] = (struct wait_place){k->id, k->array, k->project};
     }
     for (size_t i = 0; i < s->job_count; i++) {

@@ -118,7 +118,8 @@ struct jobs_snapshot {
     bool built_all;           /* not only the first of those that wait alike */
     uint32_t *built_jobs;     /* place in sched.jobs -> place in jobs */
     uint32_t *built_attempts; /* the same of attempts */
-    bool *over_limit;         /* by place in jobs: as many of its array run as may */
+    bool *over_limit;         /* by place in jobs: enough others of its array come before it */
+    uint32_t *array_of;       /* by place in jobs: its array in the snapshot; 0: of none */
 };
 
 /* The number of a GPU type; a new one gets the next. */

@@ -195,6 +195,29 @@ static void the_same_snapshot_gives_the_same_answer(void **state)
     }
 }
 
+/* An array of limit 2 of which one runs: one place is left. */
+static void an_element_that_cannot_start_leaves_the_places_of_its_array_to_others(void **state)
+{
+    uint32_t p = world_share(&w, 0, 0);
+    uint32_t small = world_shape(&w, 1, 1), large = world_shape(&w, 1, 8);
+    const int64_t places[] = {1};
+    uint32_t jobs[3];
+
+    (void)state;
+    world_node(&w, 0, 4);
+    w.s.array_places = places;
+    w.s.array_count = 1;
+    for (size_t i = 0; i < 3; i++) {
+        jobs[i] = world_job(&w, p, i == 0 ? large : small);
+        w.jobs[jobs[i]].array = 1;
+    }
+    world_cycle(&w);
+    assert_int_equal(w.result.start_count, 1);
+    assert_non_null(world_start(&w, jobs[1]));
+    assert_int_equal(world_wait(&w, jobs[0])->code, WAIT_TOO_BIG);
+    assert_int_equal(world_wait(&w, jobs[2])->code, WAIT_ARRAY);
+}
+
 static void nothing_at_all_is_a_snapshot_too(void **state)
 {
     const struct sched_snapshot nothing = {.policy = sched_policy_default()};
@@ -220,6 +243,7 @@ int main(void)
         FACT(ranks_take_turns_between_projects_as_starts_would),
         FACT(without_shares_all_jobs_of_a_queue_go_by_age),
         FACT(the_same_snapshot_gives_the_same_answer),
+        FACT(an_element_that_cannot_start_leaves_the_places_of_its_array_to_others),
         FACT(nothing_at_all_is_a_snapshot_too),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -339,7 +339,7 @@ static bool turn(struct cycle *c, uint32_t job, struct reason *ret_reason)
     sched__asker_init(c, job, &who);
     starts = attempt(c, &who, ret_reason);
     if (starts && mine != SCHED_NONE)
-        sched__reserve_drop(c, mine);
+        sched__reserve_spend(c, mine, &c->result.starts[c->result.start_count - 1]);
     mine = c->reservation_of[job];
     if (mine != SCHED_NONE && !starts && c->reservations[mine].quota &&
         ret_reason->wait.code != WAIT_QUOTA) {

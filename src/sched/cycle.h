@@ -198,17 +198,21 @@ bool sched__budget_money(const struct cycle *c, const struct asker *who, uint32_
                          struct wait *ret_wait);
 void sched__budget_charge(struct cycle *c, const struct asker *who, uint32_t target);
 
-/* reserve.c */
+/* turnover.c */
 /* How long room takes to change hands, by how long what runs has run. */
 int64_t sched__turnover(struct cycle *c);
 /* Is it so far ahead, beside that, that time limits say nothing about when room comes? */
 bool sched__is_far(struct cycle *c, time_ms start);
+
+/* reserve.c */
 void sched__reserve_load(struct cycle *c);
 /* Room that is held for the job does not hold up the job itself: between lift and put. */
 void sched__reserve_lift(struct cycle *c, uint32_t reservation);
 void sched__reserve_put(struct cycle *c, uint32_t reservation);
 /* Room may have grown for others: what was tried before says nothing any more. */
 void sched__reserve_drop(struct cycle *c, uint32_t reservation);
+/* Its job starts: what it held elsewhere stays closed as what is dropped does. */
+void sched__reserve_spend(struct cycle *c, uint32_t reservation, const struct sched_start *start);
 /* What is promised to those that the job outranks does not hold up the job: between yield and
  * unyield, which drops those for whom no quota is left. */
 void sched__reserve_yield(struct cycle *c, const struct asker *who);

@@ -15,12 +15,22 @@ def test_random_clusters_keep_every_property() -> None:
 
 
 def test_room_of_one_that_gives_it_up_in_mid_cycle_does_not_go_to_those_behind() -> None:
-    for seed in (18214, 32442):
+    for seed in (18214, 32442, 77964):
         assert "1 seeds, 0 failed" in sim("check", "--seeds", f"{seed}..{seed}")
 
 
 def test_room_is_not_held_for_one_whose_budget_is_spent() -> None:
     assert "1 seeds, 0 failed" in sim("check", "--seeds", "27501..27501")
+
+
+def test_who_was_promised_room_starts_though_room_beside_it_is_closed() -> None:
+    for seed in (4747, 36120):
+        assert "1 seeds, 0 failed" in sim("check", "--seeds", f"{seed}..{seed}")
+
+
+def test_an_element_that_cannot_start_keeps_no_place_of_its_array() -> None:
+    for seed in (6865, 55545):
+        assert "1 seeds, 0 failed" in sim("check", "--seeds", f"{seed}..{seed}")
 
 
 def test_a_seed_gives_the_same_run_byte_for_byte() -> None:

@@ -65,7 +65,7 @@ def test_a_machine_that_starts_again_and_again_is_one_machine(
 ) -> None:
     agent = Agent(server, tmp_path / "agent")
     for _ in range(6):
-        with agent.start():
+        with agent:
             job, _ = submit(server, ["true"])
             wait_closed(server, job)
             agent.kill()

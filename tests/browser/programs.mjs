@@ -89,6 +89,22 @@ export function apiOf(server, key) {
   }
 }
 
+/** The first administrator, signed in on the page; what the answer calls has a key of theirs. */
+export async function adminMake(server, page) {
+  const password = 'correct horse battery staple'
+  await page.goto(`${server.url}/setup#${server.token}`)
+  await page.getByLabel('Login name').fill('ada')
+  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByLabel('Password again').fill(password)
+  await page.getByRole('button', { name: 'Create administrator' }).click()
+  await page.getByRole('heading', { name: 'Projects' }).waitFor()
+  await page.goto(`${server.url}/keys`)
+  await page.getByRole('button', { name: 'New key' }).click()
+  await page.getByLabel('What it is for').fill('test')
+  await page.getByRole('button', { name: 'Create' }).click()
+  return apiOf(server, await page.getByRole('note', { name: 'test' }).textContent())
+}
+
 const letters = (n) =>
   Array.from(
     { length: n },

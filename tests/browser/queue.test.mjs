@@ -6,9 +6,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { axeRun, browserStart, pageOpen, troubleOf } from './browser.mjs'
-import { agentPlay, apiOf, makeId, programs, serverStart } from './programs.mjs'
+import { adminMake, agentPlay, makeId, programs, serverStart } from './programs.mjs'
 
-const password = 'correct horse battery staple'
 let browser
 let server
 let opened
@@ -21,17 +20,7 @@ before(async () => {
   server = await serverStart()
   opened = await pageOpen(browser, { locale: 'en-US' })
   page = opened.page
-  await page.goto(`${server.url}/setup#${server.token}`)
-  await page.getByLabel('Login name').fill('ada')
-  await page.getByLabel('Password', { exact: true }).fill(password)
-  await page.getByLabel('Password again').fill(password)
-  await page.getByRole('button', { name: 'Create administrator' }).click()
-  await page.getByRole('heading', { name: 'Projects' }).waitFor()
-  await page.goto(`${server.url}/keys`)
-  await page.getByRole('button', { name: 'New key' }).click()
-  await page.getByLabel('What it is for').fill('test')
-  await page.getByRole('button', { name: 'Create' }).click()
-  admin = apiOf(server, await page.getByRole('note', { name: 'test' }).textContent())
+  admin = await adminMake(server, page)
   await admin('PUT', '/projects/vision', {})
   await admin('PUT', '/targets/rack', { price_gpu_hour_micro: 2_000_000 })
   await admin('PUT', '/queues/night', { priority: -10 })

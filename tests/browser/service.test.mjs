@@ -5,9 +5,8 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { axeRun, browserStart, pageOpen, troubleOf } from './browser.mjs'
-import { agentPlay, apiOf, makeId, serverStart } from './programs.mjs'
+import { adminMake, agentPlay, makeId, serverStart } from './programs.mjs'
 
-const password = 'correct horse battery staple'
 const shots = process.env.EUVYRA_SHOTS // a folder for pictures of what is seen
 let browser
 let server
@@ -23,17 +22,7 @@ before(async () => {
   server = await serverStart()
   opened = await pageOpen(browser, { locale: 'en-US' })
   page = opened.page
-  await page.goto(`${server.url}/setup#${server.token}`)
-  await page.getByLabel('Login name').fill('ada')
-  await page.getByLabel('Password', { exact: true }).fill(password)
-  await page.getByLabel('Password again').fill(password)
-  await page.getByRole('button', { name: 'Create administrator' }).click()
-  await page.getByRole('heading', { name: 'Projects' }).waitFor()
-  await page.goto(`${server.url}/keys`)
-  await page.getByRole('button', { name: 'New key' }).click()
-  await page.getByLabel('What it is for').fill('test')
-  await page.getByRole('button', { name: 'Create' }).click()
-  admin = apiOf(server, await page.getByRole('note', { name: 'test' }).textContent())
+  admin = await adminMake(server, page)
   await admin('PUT', '/projects/vision', {})
   await admin('PUT', '/targets/rack', { price_gpu_hour_micro: 2_000_000 })
   agent = await agentPlay(server, admin, 'rack1', {

@@ -61,8 +61,9 @@ enum err_code jobs_why(struct cmd *cmd, const struct job *job, bool *ret_waits,
     struct forecast forecast;
 
     TRY(jobs_wait(cmd, job, ret_waits, ret_wait, err));
-    if (job->state != JOB_QUEUED || job->attempt.v || !ask(cmd, &question, &forecast) ||
-        forecast.starts)
+    if (job->state != JOB_QUEUED || job->attempt.v ||
+        ret_wait->wait.start_estimate != TIME_NONE || /* the last pass knows already */
+        !ask(cmd, &question, &forecast) || forecast.starts)
         return OK;
     *ret_wait = (struct job_wait){.wait = forecast.wait};
     return name_them(cmd, ret_wait, err);

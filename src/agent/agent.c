@@ -2,10 +2,10 @@
  * only hands them orders and collects those that are finished. */
 #include "agent/agent.h"
 
+#include "agent/executors.h"
 #include "agent/work.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "drivers/executor/process/process_executor.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/random.h"
@@ -26,7 +26,7 @@
 struct agent_loop {
     const struct agent_options *options;
     struct http_client *client;
-    struct process_executor *executor;
+    struct agent_executor executor;
     struct work_env env;
     struct work **works; /* WORKS_MAX */
     size_t work_count;
@@ -120,11 +120,11 @@ static void encode_poll(const struct agent_loop *agent, struct arena *arena, str
     struct wire_poll poll = {
         .boot = str_from(agent->boot),
         .version = str_from(agent->options->version),
-        .executor = STR("process"),
+        .executor = str_from(agent->executor.port->name),
         .slots = agent->options->slots > 0 ? agent->options->slots : agent->cpus,
         .cpus = agent->cpus,
         .memory_bytes = agent->memory_bytes,
-        .features = FEATURE_BIT(FEATURE_HEALTH),
+        .features = agent->executor.port->features,
         .wait_ms = MIN(agent->heartbeat_ms, POLL_WAIT_MS),
         .attempts = held,
     };
@@ -282,11 +282,6 @@ static enum err_code agent_open(struct agent_loop *agent, struct err *err)
                                          .key_text = options->key_text,
                                          .ca_file = options->ca_file,
                                          .product = options->version};
-    struct process_executor_options executor = {.root = agent->root,
-                                                .program = options->program,
-                                                .set_user = options->set_user,
-                                                .uid = options->uid,
-                                                .gid = options->gid};
     struct id boot = random_id(ID_AGENT);
 
     memcpy(agent->boot, boot.text + 1, WIRE_BOOT_LEN);
@@ -294,10 +289,10 @@ static enum err_code agent_open(struct agent_loop *agent, struct err *err)
     agent->cpus = MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
     agent->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
     TRY(http_client_new(&agent->client, &client, err));
-    TRY(process_executor_new(&agent->executor, &executor, err));
+    TRY(agent_executor_open(options, agent->root, &agent->executor, err));
     agent->works = mem_array(WORKS_MAX, sizeof(agent->works[0]));
     agent->env = (struct work_env){.options = options,
-                                   .executor = process_executor_port(agent->executor),
+                                   .executor = agent->executor.port,
                                    .unsent_dir = agent->unsent,
                                    .agent_stops = &agent->stops};
     return OK;
@@ -311,7 +306,7 @@ static void agent_close(struct agent_loop *agent)
     for (size_t i = 0; i < agent->work_count; i++)
         work_free(agent->works[i]);
     mem_free(agent->works);
-    process_executor_free(agent->executor);
+    agent_executor_close(&agent->executor);
     http_client_free(agent->client);
 }
 

@@ -11,14 +11,18 @@
 #define AGENT_BOOT_BYTES 13
 
 struct agent_options {
-    const char *server;   /* URL */
-    const char *key_text; /* of the agent */
-    const char *ca_file;  /* or NULL */
-    const char *name;     /* checked against the key; NULL: not */
-    const char *target;   /* the same */
-    const char *dir;      /* the agent's folder */
-    const char *program;  /* this program, absolute */
-    const char *euvyra;   /* the command line beside it, or NULL */
+    const char *server;          /* URL */
+    const char *server_for_jobs; /* the same as jobs reach it, where that differs; or NULL */
+    const char *executor;        /* "process" */
+    const char *image;           /* of jobs that name none; NULL with "process" */
+    const char *const *volumes; /* jobs may be given some below these real paths; NULL-terminated */
+    const char *key_text;       /* of the agent */
+    const char *ca_file;        /* or NULL */
+    const char *name;           /* checked against the key; NULL: not */
+    const char *target;         /* the same */
+    const char *dir;            /* the agent's folder */
+    const char *program;        /* this program, absolute */
+    const char *euvyra;         /* the command line beside it, or NULL */
     const char *version;
     int64_t console_bytes_max; /* of console text an attempt keeps here; see ports/executor.h */
     int64_t slots;             /* jobs at once; 0: one for each CPU */

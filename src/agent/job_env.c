@@ -58,14 +58,17 @@ const char *const *job_env_build(struct arena *arena, const struct wire_offer *o
     struct env_list list = {.arena = arena, .max = ARRAY_LEN(inherited) + WIRE_OFFER_ENV_MAX + 32};
 
     list.items = arena_array(arena, list.max + 1, sizeof(list.items[0]));
-    env_set(&list, "PATH", "/usr/local/bin:/usr/bin:/bin"); /* if we have none */
-    inherit(&list, facts->agent_env);
+    if (facts->agent_env) {
+        env_set(&list, "PATH", "/usr/local/bin:/usr/bin:/bin"); /* if we have none */
+        inherit(&list, facts->agent_env);
+    }
     env_set(&list, "HOME", facts->user_home);
     env_set(&list, "USER", facts->user_name);
     env_set(&list, "LOGNAME", facts->user_name);
     env_set(&list, "PYTHONUNBUFFERED", "1"); /* else prints arrive at the end */
     for (const char *const *entry = offer->env; *entry; entry++)
         env_put(&list, *entry);
+    env_set(&list, "CUDA_VISIBLE_DEVICES", facts->gpus);
     env_set(&list, "EUVYRA_SERVER", facts->server);
     env_set(&list, "EUVYRA_API_KEY_FILE", facts->key_file);
     env_set(&list, "EUVYRA_CA", facts->ca_file);

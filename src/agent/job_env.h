@@ -6,12 +6,14 @@
 #include "wire/agent_messages.h"
 
 struct job_env_facts {
-    const char *const *agent_env;          /* "NAME=value", NULL-terminated */
+    const char *const *agent_env; /* "NAME=value", NULL-terminated; NULL: the job's programs are
+                                   * not this host's, whose variables mean nothing to them */
     const char *server, *ca_file, *euvyra; /* the last two may be NULL */
     const char *key_file, *runs_dir;
     const char *config_file;           /* NULL: the offer has no configuration on disk */
     const char *user_name, *user_home; /* NULL: as in agent_env */
     int64_t port;                      /* of its health check; 0: none */
+    const char *gpus;                  /* UUIDs with commas; "": it may use none; NULL: not told */
 };
 
 /* Linux allows 128 KiB a variable, and all of them lie on the stack of every process: a

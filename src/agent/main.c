@@ -22,6 +22,7 @@
 #define PRODUCT        "euvyra-agent/" EUVYRA_VERSION
 #define KEY_FILE_BYTES 4096
 #define SLOTS_MAX      10000
+#define VOLUMES_MAX    64
 #define CONSOLE_MB     1024
 #define CONSOLE_MB_MAX (1024 * 1024)
 
@@ -29,6 +30,8 @@ extern char **environ;
 
 struct arguments {
     const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level, *console_mb;
+    const char *server_for_jobs, *executor, *image, *volumes[VOLUMES_MAX + 1];
+    size_t volume_count;
     bool allow_root, help, version;
 };
 
@@ -42,6 +45,11 @@ static const char usage[] =
     "  --dir DIR         where the agent keeps its work; made when it is missing\n"
     "  --name NAME       refuse to start when the key is another agent's\n"
     "  --target TARGET   refuse to start when the agent is at another target\n"
+    "  --executor NAME   what jobs run in: process; default process\n"
+    "  --image NAME      the image of jobs that name none; not with process\n"
+    "  --volumes DIR     jobs may be given volumes that lie below this folder; can be repeated\n"
+    "  --server-for-jobs URL\n"
+    "                    the server as jobs reach it, where that is not --server\n"
     "  --slots N         jobs at once; default one for each CPU\n"
     "  --console-mb N    keep N MiB of an attempt's console text, leave out what follows;\n"
     "                    default 1024\n"
@@ -61,6 +69,18 @@ static int fail(const struct err *err)
     return err_code_exit(err->code);
 }
 
+/* Real paths: a volume is compared by where it really lies. */
+static enum err_code add_volume(struct arguments *a, const char *dir, struct err *err)
+{
+    if (a->volume_count == VOLUMES_MAX)
+        return err_set(err, ERR_INVALID, "--volumes is given more than %d times", VOLUMES_MAX);
+    a->volumes[a->volume_count] = realpath(dir, NULL); /* kept as long as the agent runs */
+    if (!a->volumes[a->volume_count])
+        return err_set_errno(err, ERR_INVALID, errno, "--volumes %.200s", dir);
+    a->volume_count++;
+    return OK;
+}
+
 static enum err_code parse(int argc, char **argv, struct arguments *a, struct err *err)
 {
     static const struct option options[] = {
@@ -71,6 +91,10 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         {"target", required_argument, NULL, 't'},
         {"slots", required_argument, NULL, 'S'},
         {"job-user", required_argument, NULL, 'u'},
+        {"executor", required_argument, NULL, 'e'},
+        {"image", required_argument, NULL, 'i'},
+        {"volumes", required_argument, NULL, 'V'},
+        {"server-for-jobs", required_argument, NULL, 'j'},
         {"log-level", required_argument, NULL, 'l'},
         {"allow-root", no_argument, NULL, 'r'},
         {"help", no_argument, NULL, 'h'},
@@ -91,6 +115,10 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         case 'S': a->slots = optarg; break;
         case 'u': a->job_user = optarg; break;
         case 'l': a->log_level = optarg; break;
+        case 'e': a->executor = optarg; break;
+        case 'i': a->image = optarg; break;
+        case 'j': a->server_for_jobs = optarg; break;
+        case 'V': TRY(add_volume(a, optarg, err)); break;
         case 'c': a->console_mb = optarg; break;
         case 'r': a->allow_root = true; break;
         case 'h': a->help = true; break;
@@ -162,6 +190,26 @@ static enum err_code take_key(const char *path, char ret_key[KEY_TEXT_BYTES], st
     return OK;
 }
 
+static enum err_code take_executor(const struct arguments *a, struct agent_options *o,
+                                   struct err *err)
+{
+    bool process = !a->executor || strcmp(a->executor, "process") == 0;
+
+    o->executor = a->executor ? a->executor : "process";
+    o->image = a->image;
+    o->volumes = a->volumes;
+    o->server_for_jobs = a->server_for_jobs;
+    if (process && a->image)
+        return err_set(err, ERR_INVALID, "--image is not for --executor process");
+    if (process && a->volume_count)
+        return err_set(err, ERR_INVALID, "--volumes is not for --executor process");
+    if (process || a->image)
+        return OK;
+    (void)err_set(err, ERR_INVALID, "--image is missing");
+    err_hint(err, "it names the image of jobs that name none, such as python:3.13");
+    return ERR_INVALID;
+}
+
 static enum err_code take_options(const struct arguments *a, struct agent_options *o,
                                   struct err *err)
 {
@@ -184,6 +232,7 @@ static enum err_code take_options(const struct arguments *a, struct agent_option
                        CONSOLE_MB_MAX, a->console_mb);
     if (a->log_level)
         TRY(take_level(a->log_level, err));
+    TRY(take_executor(a, o, err));
     o->server = a->server;
     o->name = a->name;
     o->target = a->target;

@@ -36,7 +36,7 @@ struct work {
     struct arena arena;
     struct wire_offer offer;
     struct attempt_calls calls;
-    char folder[WORK_PATH_BYTES];
+    struct executor_place place;
     struct thread *thread;
     struct queue *wake;
     _Atomic bool stop_asked, fenced, finished;
@@ -152,7 +152,7 @@ static void start_work(struct work *work)
             note_failure(work, "it was stopped before it began");
             return;
         }
-        outcome = work_prepare(work->env, &work->calls, &work->offer, work->folder, &err);
+        outcome = work_prepare(work->env, &work->calls, &work->offer, &work->place, &err);
         if (outcome == CALL_DONE) {
             work->told_starting = true;
             log_info("attempt.started", "attempt", work->offer.attempt.id.text, "job",
@@ -217,7 +217,7 @@ static bool send_console(struct work *work, int64_t console_bytes)
     struct err err = {0};
     ssize_t got = -1;
 
-    (void)snprintf(path, sizeof(path), "%s/console", work->folder);
+    (void)snprintf(path, sizeof(path), "%s/console", work->place.folder);
 
     CLEANUP(file_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     char *piece = mem_alloc(CONSOLE_BYTES);
@@ -261,7 +261,7 @@ static bool upload_record(struct work *work)
     bool late = clock_mono_ms() - work->ended_ms > RECORD_MS_MAX;
     struct err err = {0};
     enum err_code code =
-        work_upload(work->env, &work->offer, work->folder, keep_calling, work, &err);
+        work_upload(work->env, &work->offer, work->place.folder, keep_calling, work, &err);
 
     if (code == OK)
         return true;
@@ -271,7 +271,7 @@ static bool upload_record(struct work *work)
     }
     log_error("attempt.record_kept", "attempt", work->offer.attempt.id.text, "folder",
               work->env->unsent_dir, "error", err.text);
-    code = work_keep_record(work->env, &work->offer, work->folder, &err);
+    code = work_keep_record(work->env, &work->offer, work->place.folder, &err);
     if (code != OK)
         log_error("attempt.record", "attempt", work->offer.attempt.id.text, "error", err.text);
     return true;
@@ -409,7 +409,7 @@ static enum err_code start_thread(const struct work_env *env, struct work *work,
     work->calls.keep_going = keep_calling;
     work->calls.ctx = work;
     work->wake = queue_new(16);
-    work->health = (struct work_health){.folder = work->folder,
+    work->health = (struct work_health){.folder = work->place.folder,
                                         .executor = env->executor,
                                         .attempt = &work->offer.attempt.id,
                                         .wake = wake_from_health,
@@ -419,13 +419,14 @@ static enum err_code start_thread(const struct work_env *env, struct work *work,
 }
 
 /* Makes a work of an offer's text, which the folder holds. */
-static enum err_code work_make(const struct work_env *env, struct str text, const char *folder,
-                               struct work **ret_work, struct err *err)
+static enum err_code work_make(const struct work_env *env, struct str text,
+                               const struct executor_place *place, struct work **ret_work,
+                               struct err *err)
 {
     struct work *work = MEM_NEW(struct work);
     enum err_code code = wire_offer_decode(&work->arena, text, &work->offer, err);
 
-    (void)snprintf(work->folder, sizeof(work->folder), "%s", folder);
+    work->place = *place;
     if (code == OK)
         code = start_thread(env, work, err);
     if (code != OK) {
@@ -440,30 +441,31 @@ enum err_code work_new(const struct work_env *env, const struct wire_offer *offe
                        struct work **ret_work, struct err *err)
 {
     CLEANUP(buf_release) struct buf text = {0};
-    char folder[WORK_PATH_BYTES], path[WORK_PATH_BYTES + 16];
+    struct executor_place place;
+    char path[WORK_PATH_BYTES + 16];
     struct json_writer w;
 
     buf_init(&text, OFFER_BYTES_MAX);
     json_writer_init(&w, &text);
     wire_offer_encode(offer, &w);
     TRY(buf_check(&text, "an offer", err));
-    TRY(env->executor->prepare(env->executor->ctx, &offer->attempt.id, folder, sizeof(folder),
-                               err));
-    (void)snprintf(path, sizeof(path), "%s/offer.json", folder);
+    TRY(env->executor->prepare(env->executor->ctx, &offer->attempt.id, &place, err));
+    (void)snprintf(path, sizeof(path), "%s/offer.json", place.folder);
     TRY(file_write_atomic(path, buf_str(&text), 0600, err));
-    return work_make(env, buf_str(&text), folder, ret_work, err);
+    return work_make(env, buf_str(&text), &place, ret_work, err);
 }
 
 enum err_code work_resume(const struct work_env *env, const struct id *attempt,
                           struct work **ret_work, struct err *err)
 {
     CLEANUP(buf_release) struct buf text = {0};
-    char folder[WORK_PATH_BYTES], path[WORK_PATH_BYTES + 16];
+    struct executor_place place;
+    char path[WORK_PATH_BYTES + 16];
 
-    TRY(env->executor->prepare(env->executor->ctx, attempt, folder, sizeof(folder), err));
-    (void)snprintf(path, sizeof(path), "%s/offer.json", folder);
+    TRY(env->executor->prepare(env->executor->ctx, attempt, &place, err));
+    (void)snprintf(path, sizeof(path), "%s/offer.json", place.folder);
     TRY(file_read(path, OFFER_BYTES_MAX, &text, err));
-    return work_make(env, buf_str(&text), folder, ret_work, err);
+    return work_make(env, buf_str(&text), &place, ret_work, err);
 }
 
 void work_free(struct work *work)

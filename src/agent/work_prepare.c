@@ -2,7 +2,7 @@
 #include "agent/work_prepare.h"
 
 #include "agent/job_env.h"
-#include "agent/work_health.h"
+#include "agent/work_spec.h"
 #include "crypto/digest.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -134,14 +134,12 @@ static enum err_code unpack(const struct work_env *env, const struct attempt_cal
 
 /* An earlier try may have left something: the work folder is made anew. */
 static enum err_code renew_work_dir(const struct work_env *env, const struct wire_offer *offer,
-                                    const char *folder, const char *work_dir, struct err *err)
+                                    const char *work_dir, struct err *err)
 {
-    char again[WORK_PATH_BYTES];
+    struct executor_place again;
 
-    (void)folder;
     TRY(file_remove_tree(work_dir, err));
-    return env->executor->prepare(env->executor->ctx, &offer->attempt.id, again, sizeof(again),
-                                  err);
+    return env->executor->prepare(env->executor->ctx, &offer->attempt.id, &again, err);
 }
 
 static enum call_outcome fetch_code(const struct work_env *env, const struct attempt_calls *calls,
@@ -167,55 +165,19 @@ static enum call_outcome fetch_code(const struct work_env *env, const struct att
     return code == OK ? CALL_DONE : CALL_REFUSED;
 }
 
-/* A file that the job alone may read. */
-static enum err_code write_for_job(const struct agent_options *options, const char *path,
-                                   struct str text, struct err *err)
-{
-    TRY(file_write_atomic(path, text, 0600, err));
-    if (options->set_user && lchown(path, options->uid, options->gid) != 0)
-        return err_set_errno(err, ERR_IO, errno, "cannot give %s to the job", path);
-    return OK;
-}
-
-static enum err_code start_process(const struct work_env *env, const struct wire_offer *offer,
-                                   const char *folder, struct err *err)
+static enum err_code start(const struct work_env *env, const struct wire_offer *offer,
+                           const struct executor_place *place, struct err *err)
 {
     CLEANUP(arena_release) struct arena arena = {0};
-    const struct agent_options *options = env->options;
-    char key[WORK_PATH_BYTES + 64], runs[WORK_PATH_BYTES + 64], work_dir[WORK_PATH_BYTES + 64];
-    char config[WORK_PATH_BYTES + 64];
-    struct job_env_facts facts = {.agent_env = options->environ,
-                                  .server = options->server,
-                                  .ca_file = options->ca_file,
-                                  .euvyra = options->euvyra,
-                                  .key_file = key,
-                                  .runs_dir = runs,
-                                  .config_file = offer->config.len > 0 ? config : NULL,
-                                  .user_name = options->user_name,
-                                  .user_home = options->user_home};
-    struct executor_spec spec = {.attempt = offer->attempt.id,
-                                 .argv = offer->argv,
-                                 .work_dir = work_dir,
-                                 .timeout_s = offer->timeout_s,
-                                 .grace_s = offer->grace_s,
-                                 .memory_bytes = offer->memory_bytes,
-                                 .console_bytes_max = options->console_bytes_max,
-                                 .gpus = offer->gpus};
+    struct executor_spec spec;
 
-    path_join(key, folder, "key");
-    path_join(runs, folder, "runs");
-    path_join(work_dir, folder, "work");
-    path_join(config, folder, "config.json");
-    TRY(work_health_port(env, offer, &facts.port, err));
-    TRY(write_for_job(options, key, offer->key, err));
-    if (offer->config.len > 0)
-        TRY(write_for_job(options, config, offer->config, err));
-    spec.env = job_env_build(&arena, offer, &facts);
+    TRY(work_spec_make(env, offer, place, &arena, &spec, err));
     return env->executor->start(env->executor->ctx, &spec, err);
 }
 
 enum call_outcome work_prepare(const struct work_env *env, const struct attempt_calls *calls,
-                               const struct wire_offer *offer, const char *folder, struct err *err)
+                               const struct wire_offer *offer, const struct executor_place *place,
+                               struct err *err)
 {
     struct wire_status starting = {.state = WIRE_STARTING,
                                    .at = TIME_NONE,
@@ -226,21 +188,21 @@ enum call_outcome work_prepare(const struct work_env *env, const struct attempt_
     enum call_outcome outcome;
 
     if (offer->gpus > 0) {
-        (void)err_set(err, ERR_UNPROCESSABLE, "the process executor cannot isolate GPUs");
+        (void)err_set(err, ERR_UNPROCESSABLE, "this agent has no GPUs");
         return CALL_REFUSED;
     }
     outcome = call_status(calls, &starting, err);
     if (outcome == CALL_AGAIN || outcome == CALL_FENCED)
         return outcome; /* refused: it was told before */
-    path_join(work_dir, folder, "work");
-    if (renew_work_dir(env, offer, folder, work_dir, err) != OK)
+    path_join(work_dir, place->folder, "work");
+    if (renew_work_dir(env, offer, work_dir, err) != OK)
         return CALL_REFUSED;
-    if (offer->code.len > 0) {
+    if (offer->code.len > 0 && !env->executor->remote) {
         outcome = fetch_code(env, calls, offer, work_dir, err);
         if (outcome != CALL_DONE)
             return outcome;
     }
-    return start_process(env, offer, folder, err) == OK ? CALL_DONE : CALL_REFUSED;
+    return start(env, offer, place, err) == OK ? CALL_DONE : CALL_REFUSED;
 }
 
 enum err_code work_upload(const struct work_env *env, const struct wire_offer *offer,
@@ -268,8 +230,8 @@ enum err_code work_upload(const struct work_env *env, const struct wire_offer *o
 
     path_join(key, folder, "key");
     path_join(runs, folder, "runs");
-    if (!file_exists(key))
-        return OK; /* it never came so far */
+    if (!file_exists(key) || env->executor->remote)
+        return OK; /* it never came so far, or the executor has done it */
     plain.env = no_env;
     h.environment = job_env_build(&arena, &plain, &facts);
     code = errand_run(&h, err);

@@ -9,10 +9,11 @@
 
 #define WORK_PATH_BYTES 3072
 
-/* Fetches and unpacks the code, writes the key, starts the process. CALL_REFUSED: it can never
+/* Fetches and unpacks the code, writes the key, starts it. CALL_REFUSED: it can never
  * start, err says why. */
 enum call_outcome work_prepare(const struct work_env *env, const struct attempt_calls *calls,
-                               const struct wire_offer *offer, const char *folder, struct err *err);
+                               const struct wire_offer *offer, const struct executor_place *place,
+                               struct err *err);
 /* Sends what the run folders under `folder` hold. OK also when there is none. */
 MUST_CHECK enum err_code work_upload(const struct work_env *env, const struct wire_offer *offer,
                                      const char *folder, bool (*keep_going)(void *ctx), void *ctx,

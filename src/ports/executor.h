@@ -6,23 +6,57 @@
 
 #include "base/err.h"
 #include "base/id.h"
+#include "base/str.h"
 #include "base/timeval.h"
+#include "model/job.h"
 
+#define EXECUTOR_PATH_BYTES        2048
 #define EXECUTOR_REASON_BYTES      256
+#define EXECUTOR_IMAGE_BYTES       512
 #define EXECUTOR_CONSOLE_BYTES_MIN (1024 * 1024)
+
+/* The folder of an attempt. */
+struct executor_place {
+    char folder[EXECUTOR_PATH_BYTES]; /* on this host */
+    char inside[EXECUTOR_PATH_BYTES]; /* the same, as the job sees it */
+};
+
+/* A folder of the host, or a claim of the cluster, that the job sees. */
+struct executor_mount {
+    const char *host_path; /* absolute; NULL: a claim */
+    const char *claim;     /* NULL: a folder of the host */
+    const char *target;    /* absolute */
+    bool read_only;
+};
+
+/* What lies in the attempt's folder: files `key`, `config.json` and `ca.pem`, and the code in
+ * `work`. An executor whose jobs do not see this host's disk brings it to them itself. */
+struct executor_files {
+    struct str key;
+    struct str config, ca; /* len 0: none */
+    struct str code;       /* SHA-256 in hexadecimal; len 0: none */
+    struct str server;     /* URL, as the job reaches it */
+    struct str token;      /* of the attempt: with it the code is fetched */
+};
 
 struct executor_spec {
     struct id attempt;
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of env */
     const char *const *env;  /* whole, NULL-terminated */
-    const char *work_dir;    /* under the attempt's folder; the job starts there */
-    int64_t timeout_s;       /* then it is ended like a stop, and `timed_out`; 0: never */
-    int64_t grace_s;         /* between SIGTERM and SIGKILL */
-    int64_t memory_bytes;    /* 0: no limit */
+    const char *work_dir;    /* where the job starts, as it sees it; under the attempt's folder */
+    const char *image;       /* NULL: the host's own programs */
+    const char *registry_user, *registry_secret; /* for the image; NULL: none */
+    int64_t timeout_s; /* then it is ended like a stop, and `timed_out`; 0: never */
+    int64_t grace_s;   /* between SIGTERM and SIGKILL */
+    int64_t cpus, memory_bytes, shm_bytes, pids, disk_bytes; /* 0: no limit */
+    bool read_only_root;
     /* Console text beyond this is left out, and the text says so; 0: no limit, else at least
      * EXECUTOR_CONSOLE_BYTES_MIN. */
     int64_t console_bytes_max;
-    int64_t gpus; /* ERR_UNPROCESSABLE where they cannot be isolated */
+    const char *const *gpus; /* UUIDs, NULL-terminated; NULL: none */
+    const struct executor_mount *mounts;
+    size_t mount_count;
+    struct executor_files files;
 };
 
 enum executor_phase {
@@ -41,18 +75,26 @@ struct executor_look {
     int exit_signal;              /* 0: none */
     bool oom;                     /* the kernel killed it for memory: cgroup evidence only */
     bool timed_out, failed_to_start, was_stopped;
-    char reason[EXECUTOR_REASON_BYTES]; /* one line, or "" */
+    bool image_failed;                    /* failed to start: missing, refused, another machine's */
+    bool disk_full;                       /* it ended with its disk, or the host's, full */
+    char image[EXECUTOR_IMAGE_BYTES];     /* as it runs: "NAME@sha256:..."; "": none, not known */
+    char progress[EXECUTOR_REASON_BYTES]; /* of a start that takes long, one line, or "" */
+    char reason[EXECUTOR_REASON_BYTES];   /* one line, or "" */
 };
 
 struct executor_port {
     void *ctx;
-    bool shares_ports; /* what runs here listens on the ports of this machine, one beside the other
-                        */
-    /* The attempt's folder, made when missing; with what must be in it before start: `work`,
-     * `runs`. */
-    enum err_code (*prepare)(void *ctx, const struct id *attempt, char *ret_folder, size_t size,
+    const char *name;   /* "process" */
+    uint64_t features;  /* bits of enum job_feature: what it can do */
+    bool shares_ports;  /* jobs listen on the ports of this machine, one beside the other */
+    bool host_programs; /* jobs run this host's programs, in an environment like the agent's */
+    bool remote; /* jobs do not see this host's disk; what they log it brings to the server */
+    /* Makes the attempt's folder when it is missing, with what must be in it before the start:
+     * `work`, `runs`. */
+    enum err_code (*prepare)(void *ctx, const struct id *attempt, struct executor_place *ret_place,
                              struct err *err);
-    /* Starting twice starts once. */
+    /* Begins to start it and returns soon: `look` tells how that goes on. Starting twice starts
+     * once; a start that was cut short by a restart of the agent is EXECUTOR_ABSENT. */
     enum err_code (*start)(void *ctx, const struct executor_spec *spec, struct err *err);
     enum err_code (*look)(void *ctx, const struct id *attempt, struct executor_look *ret_look,
                           struct err *err);

@@ -2,6 +2,8 @@
  * the server reads. */
 #include "wire/agent_messages.h"
 
+#include "wire/offer_container.h"
+
 #include <stdio.h>
 
 #define LABEL_BYTES_MAX  63
@@ -127,6 +129,7 @@ void wire_offer_encode(const struct wire_offer *offer, struct json_writer *w)
         json_put_key(w, "extra");
         json_put_raw(w, offer->extra);
     }
+    wire__container_encode(offer, w);
     put_i64(w, "cpus", offer->cpus);
     put_i64(w, "memory_bytes", offer->memory_bytes);
     put_i64(w, "gpus", offer->gpus);
@@ -221,6 +224,18 @@ void wire_status_encode(const struct wire_status *status, struct json_writer *w)
         json_put_key(w, "unhealthy");
         json_put_bool(w, true);
     }
+    if (status->image_failed) {
+        json_put_key(w, "image_failed");
+        json_put_bool(w, true);
+    }
+    if (status->disk_full) {
+        json_put_key(w, "disk_full");
+        json_put_bool(w, true);
+    }
+    if (status->image.len)
+        put_text(w, "image", status->image);
+    if (status->progress.len)
+        put_line(w, "progress", status->progress, REASON_BYTES_MAX);
     if (status->health)
         put_text(w, "health", str_from(health_state_name(status->health)));
     if (status->health_problem.len)
@@ -442,7 +457,7 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     struct wire_offer offer = {.number = 1, .rank_count = 1, .node_count = 1};
     struct work_parts parts = {0};
     struct str token = {0};
-    json_t *extra = NULL;
+    json_t *extra = NULL, *mounts = NULL, *registry = NULL;
     struct json_reader r;
 
     json_reader_init(&r, object, "", err);
@@ -458,6 +473,8 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     json_take_i64_opt(&r, "node_count", 1, JOB_NODES_MAX, &offer.node_count);
     json_take_i64_opt(&r, "replica", 0, JOB_ARRAY_MAX, &offer.replica);
     json_take_object_opt(&r, "extra", &extra);
+    json_take_array_opt(&r, "mounts", WIRE_MOUNTS_MAX, &mounts);
+    json_take_object_opt(&r, "registry", &registry);
     take_work(&r, &parts);
     json_take_i64_opt(&r, "cpus", 0, COUNT_MAX, &offer.cpus);
     json_take_i64_opt(&r, "memory_bytes", 0, COUNT_MAX, &offer.memory_bytes);
@@ -470,6 +487,7 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     TRY(fill_work(arena, &parts, &offer, err));
     if (extra)
         TRY(text_of(arena, extra, "what else its spec says", &offer.extra, err));
+    TRY(wire__container_take(arena, mounts, registry, &offer, err));
     *ret_offer = offer;
     return OK;
 }
@@ -715,6 +733,10 @@ enum err_code wire_status_decode(json_t *body, struct wire_status *ret_status, s
     json_take_bool_opt(&r, "failed_to_start", &status.failed_to_start);
     json_take_bool_opt(&r, "timed_out", &status.timed_out);
     json_take_bool_opt(&r, "stopped", &status.stopped);
+    json_take_bool_opt(&r, "image_failed", &status.image_failed);
+    json_take_bool_opt(&r, "disk_full", &status.disk_full);
+    json_take_text_opt(&r, "image", WIRE_IMAGE_BYTES_MAX, &status.image);
+    json_take_text_opt(&r, "progress", REASON_BYTES_MAX, &status.progress);
     take_health(&r, &status);
     json_take_text_opt(&r, "reason", REASON_BYTES_MAX, &status.reason);
     json_take_i64_opt(&r, "run_time_ms", 0, COUNT_MAX, &status.run_time_ms);

@@ -29,6 +29,8 @@
 #define WIRE_CONFIG_DEPTH_MAX                                                                      \
     60 /* a message nests it a few levels deeper, JSON_DEPTH_MAX in all                            \
         */
+#define WIRE_MOUNTS_MAX        192
+#define WIRE_IMAGE_BYTES_MAX   511
 #define WIRE_MESSAGE_BYTES_MAX (16 * 1024 * 1024)
 
 struct wire_attempt {
@@ -51,6 +53,13 @@ struct wire_poll {
     size_t attempt_count;
 };
 
+/* A volume of the target that the job sees. */
+struct wire_mount {
+    struct str host_path, claim; /* one of them; absolute */
+    struct str path;             /* where the job sees it, absolute */
+    bool read_only;
+};
+
 struct wire_offer {
     struct wire_attempt attempt;
     struct id job, run;
@@ -63,6 +72,9 @@ struct wire_offer {
     struct str config;                    /* JSON object */
     struct str code;                      /* SHA-256 in hexadecimal; len 0: none */
     struct str extra; /* JSON object: what else its spec says for the executor; len 0: nothing */
+    const struct wire_mount *mounts;
+    size_t mount_count;
+    struct str registry_user, registry_secret; /* for its image; len 0: none */
     int64_t cpus, memory_bytes, gpus;
     int64_t timeout_s; /* 0: none */
     int64_t grace_s;
@@ -89,6 +101,10 @@ struct wire_status {
     bool oom, failed_to_start, timed_out, final;
     bool stopped;              /* it ended because it was told to */
     bool unhealthy;            /* it was ended because it did not answer well */
+    bool image_failed;         /* it could not start for its image */
+    bool disk_full;            /* it ended with its disk full */
+    struct str image;          /* as it runs, "NAME@sha256:..."; len 0: none, not known */
+    struct str progress;       /* of a start that takes long; len 0: nothing; sent as one line */
     enum health_state health;  /* of a running service that is asked */
     struct str health_problem; /* of its last answer; len 0: none; sent as one line */
     struct str reason;         /* len 0: none; sent as one line of at most 500 bytes */

@@ -2371,6 +2371,20 @@ export interface components {
             code: string | null;
             /** @description What else the spec says for the executor: image, launcher, volumes, ... */
             extra?: Record<string, never>;
+            mounts?: {
+                /** @description A folder of the machine */
+                host_path?: string;
+                /** @description Or a claim of the cluster */
+                claim?: string;
+                /** @description Where the job sees it */
+                path: string;
+                read_only: boolean;
+            }[];
+            /** @description The credential for its image */
+            registry?: {
+                user: string;
+                secret: string;
+            };
             cpus: number;
             memory_bytes: number;
             gpus: number;
@@ -2405,6 +2419,14 @@ export interface components {
             stopped?: boolean;
             /** @description The agent ended it because it did not answer well */
             unhealthy?: boolean;
+            /** @description It could not start for its image: missing, refused, of another kind of machine */
+            image_failed?: boolean;
+            /** @description It ended with its disk, or that of its machine, full */
+            disk_full?: boolean;
+            /** @description As it runs, by digest */
+            image?: string;
+            /** @description Of a start that takes long */
+            progress?: string;
             /**
              * @description Of a running service that is asked
              * @enum {string}

@@ -49,8 +49,8 @@ static enum err_code make_folder(const char *path, unsigned mode, const struct a
     return OK;
 }
 
-static enum err_code executor_prepare(void *ctx, const struct id *attempt, char *ret_folder,
-                                      size_t size, struct err *err)
+static enum err_code executor_prepare(void *ctx, const struct id *attempt,
+                                      struct executor_place *ret_place, struct err *err)
 {
     struct process_executor *executor = ctx;
     char folder[ATTEMPT_PATH_BYTES], path[ATTEMPT_PATH_BYTES];
@@ -62,8 +62,10 @@ static enum err_code executor_prepare(void *ctx, const struct id *attempt, char 
     TRY(make_folder(path, 0700, &executor->user, err));
     attempt_path(folder, "runs", path);
     TRY(make_folder(path, 0700, &executor->user, err));
-    if ((size_t)snprintf(ret_folder, size, "%s", folder) >= size)
+    if (strlen(folder) >= sizeof(ret_place->folder))
         return err_set(err, ERR_INVALID, "the path %s is too long", folder);
+    (void)snprintf(ret_place->folder, sizeof(ret_place->folder), "%s", folder);
+    (void)snprintf(ret_place->inside, sizeof(ret_place->inside), "%s", folder);
     return OK;
 }
 
@@ -97,10 +99,6 @@ static enum err_code executor_start(void *ctx, const struct executor_spec *spec,
     char folder[ATTEMPT_PATH_BYTES], path[ATTEMPT_PATH_BYTES];
     CLEANUP(file_close) int lock_fd = -1;
 
-    if (spec->gpus > 0)
-        return err_set(err, ERR_UNPROCESSABLE,
-                       "the process executor cannot isolate GPUs (%lld asked)",
-                       (long long)spec->gpus);
     folder_of(executor, &spec->attempt, folder);
     attempt_path(folder, "lock", path);
 
@@ -312,7 +310,10 @@ enum err_code process_executor_new(struct process_executor **ret_executor,
     executor->program = mem_copy_text(options->program);
     executor->user = (struct attempt_user){options->set_user, options->uid, options->gid};
     executor->port = (struct executor_port){.ctx = executor,
+                                            .name = "process",
+                                            .features = FEATURE_BIT(FEATURE_HEALTH),
                                             .shares_ports = true,
+                                            .host_programs = true,
                                             .prepare = executor_prepare,
                                             .start = executor_start,
                                             .look = executor_look,

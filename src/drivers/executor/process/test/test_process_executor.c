@@ -59,11 +59,13 @@ struct work {
 
 static void work_init(struct work *work, const char *script)
 {
+    struct executor_place place;
     struct err err;
 
     work->attempt = random_id(ID_ATTEMPT);
-    assert_int_equal(
-        port->prepare(port->ctx, &work->attempt, work->folder, sizeof(work->folder), &err), OK);
+    assert_int_equal(port->prepare(port->ctx, &work->attempt, &place, &err), OK);
+    assert_string_equal(place.folder, place.inside);
+    snprintf(work->folder, sizeof(work->folder), "%.299s", place.folder);
     snprintf(work->work_dir, sizeof(work->work_dir), "%s/work", work->folder);
     snprintf(work->marker, sizeof(work->marker), "EUVYRA_ATTEMPT=%s", work->attempt.text);
     work->argv[0] = "sh";
@@ -329,17 +331,6 @@ static void a_restarted_agent_finds_its_work(void **state)
     port = process_executor_port(executor);
 }
 
-static void gpus_are_refused(void **state)
-{
-    struct work work;
-    struct err err;
-
-    (void)state;
-    work_init(&work, "true");
-    work.spec.gpus = 1;
-    assert_int_equal(port->start(port->ctx, &work.spec, &err), ERR_UNPROCESSABLE);
-}
-
 /* Whether this host lets us make a memory group with a count of its kills. */
 static bool host_has_memory_groups(void)
 {
@@ -380,7 +371,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(orphans_in_sessions_of_their_own_are_ended_too),
         cmocka_unit_test(a_killed_supervisor_leaves_no_process_and_a_known_end),
         cmocka_unit_test(a_restarted_agent_finds_its_work),
-        cmocka_unit_test(gpus_are_refused),
         cmocka_unit_test(out_of_memory_is_told_apart_by_the_kernels_count),
     };
 

@@ -234,7 +234,7 @@ RETURNING id;
 a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.target_id, t.name, a.step,
     a.offered_ms, a.started_ms, a.ended_ms, a.charged_ms, a.run_time_ms, a.gpu_ms, a.cost_micro,
     a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom, a.final,
-    a.ending, a.reason, a.health, a.health_since_ms, a.health_problem
+    a.ending, a.reason, a.health, a.health_since_ms, a.health_problem, a.image, a.progress
 
 -- name: attempt_by_public_id
 -- one row
@@ -259,6 +259,9 @@ FROM attempt a JOIN job j ON j.id = a.job_id JOIN target t ON t.id = a.target_id
 WHERE a.final = 0 AND a.id > :after_id AND (a.ended_ms < :ended_before_ms
     OR (a.state = 'offered' AND a.offered_ms < :offered_before_ms))
 ORDER BY a.id LIMIT :limit;
+
+-- name: attempt_image
+SELECT image FROM attempt WHERE job_id = :job_id AND image LIKE '%@%' ORDER BY number LIMIT 1;
 
 -- Running attempts whose last charge is a while ago, with the time up to when all their agents
 -- were heard.
@@ -287,7 +290,8 @@ UPDATE attempt SET state = :state, started_ms = :started_ms, ended_ms = :ended_m
     charged_ms = :charged_ms, run_time_ms = :run_time_ms, gpu_ms = :gpu_ms,
     cost_micro = :cost_micro, exit_code = :exit_code, exit_signal = :exit_signal, oom = :oom,
     final = :final, ending = :ending, reason = :reason, health = :health,
-    health_since_ms = :health_since_ms, health_problem = :health_problem
+    health_since_ms = :health_since_ms, health_problem = :health_problem, image = :image,
+    progress = :progress
 WHERE id = :id;
 
 -- name: placement_insert

@@ -30,6 +30,7 @@
 #define ACCEPT_MS_MAX   60000
 #define RECORD_MS_MAX   300000 /* then the record is closed as it is */
 #define UPLOAD_SLICE_MS 200
+#define PROGRESS_MS     2000 /* between reports on a long start */
 
 struct work {
     const struct work_env *env;
@@ -46,6 +47,8 @@ struct work {
     int64_t retry_at_ms, backoff_ms, ended_ms;
     bool stop_sent, kill_sent;
     bool told_starting, told_running, told_ended, uploaded;
+    char progress[EXECUTOR_REASON_BYTES]; /* as it was told last */
+    int64_t progress_at_ms;
     bool never_started; /* `failure` says why */
     char failure[EXECUTOR_REASON_BYTES];
     time_ms failed_at;
@@ -245,6 +248,9 @@ static struct wire_status ended_status(const struct work *work, const struct exe
     status.failed_to_start = look->failed_to_start;
     status.timed_out = look->timed_out;
     status.stopped = look->was_stopped;
+    status.image_failed = look->image_failed;
+    status.disk_full = look->disk_full;
+    status.image = str_from(look->image);
     status.reason = str_from(look->reason);
     status.run_time_ms = look->run_time_ms;
     status.console_bytes = look->console_bytes;
@@ -301,6 +307,23 @@ static bool close_step(struct work *work, const struct executor_look *look)
     return tell(work, &status, "final");
 }
 
+/* What a long start does now, when that has changed. */
+static bool tell_progress(struct work *work, const struct executor_look *look)
+{
+    struct wire_status status = status_of(WIRE_STARTING, TIME_NONE);
+
+    if (look->phase != EXECUTOR_STARTING || strcmp(look->progress, work->progress) == 0 ||
+        clock_mono_ms() < work->progress_at_ms)
+        return false;
+    status.image = str_from(look->image);
+    status.progress = str_from(look->progress);
+    if (tell(work, &status, "progress")) {
+        memcpy(work->progress, look->progress, sizeof(work->progress));
+        work->progress_at_ms = clock_mono_ms() + PROGRESS_MS;
+    }
+    return true;
+}
+
 /* One thing that is due. False: there was nothing to do. */
 static bool live_step(struct work *work, const struct executor_look *look)
 {
@@ -310,8 +333,11 @@ static bool live_step(struct work *work, const struct executor_look *look)
         work->told_starting = tell(work, &status, "starting");
         return true;
     }
+    if (tell_progress(work, look))
+        return true;
     if (!work->told_running && look->started_at != TIME_NONE) {
         status = status_of(WIRE_RUNNING, look->started_at);
+        status.image = str_from(look->image);
         work->told_running = tell(work, &status, "running");
         return true;
     }

@@ -168,6 +168,8 @@ enum err_code cmd_man(struct cli *cli, int *ret_exit, struct err *err);
 
 /* Shared by launch and logs: copies console text of a run to stdout from *offset on; *ret_final:
  * no more will come. */
+/* What the start of its newest attempt does now, such as "pulling: 412 of 1,300 MB"; "". */
+const char *cli_job_progress(const json_t *job);
 /* Why a job waits: lines of `euvyra job why`. */
 void cli_print_waiting(struct cli *cli, const json_t *waiting);
 MUST_CHECK enum err_code cli_copy_console(struct cli *cli, const char *run, int64_t *offset,

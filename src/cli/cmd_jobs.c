@@ -124,6 +124,33 @@ static void print_health(struct cli *cli, const json_t *job)
            cli_get(health, "problem"));
 }
 
+static const json_t *last_attempt(const json_t *job)
+{
+    const json_t *attempts = json_object_get(job, "attempts");
+    size_t count = json_array_size(attempts);
+
+    return count ? json_array_get(attempts, count - 1) : NULL;
+}
+
+const char *cli_job_progress(const json_t *job)
+{
+    return cli_get(last_attempt(job), "progress");
+}
+
+/* What it used. */
+static void print_use(struct cli *cli, const json_t *job, const char *currency)
+{
+    int64_t gpu_ms = cli_get_i64(job, "gpu_ms", 0);
+    const char *image = cli_get(last_attempt(job), "image");
+
+    if (*image)
+        printf("image     %s\n", image);
+    printf("run time  %s\n", cli_duration(cli, cli_get_i64(job, "run_time_ms", 0)));
+    if (gpu_ms)
+        printf("gpu hours %.4f\n", (double)gpu_ms / 3600000);
+    printf("cost      %s\n", cli_money(cli, cli_get_i64(job, "cost_micro", 0), currency));
+}
+
 enum err_code cmd_job(struct cli *cli, int *ret_exit, struct err *err)
 {
     CLEANUP(json_release) json_t *job = NULL;
@@ -143,13 +170,14 @@ enum err_code cmd_job(struct cli *cli, int *ret_exit, struct err *err)
            cli_get(job, "owner"), cli_get(job, "state"));
     if (json_is_object(waiting))
         printf("waits     %s\n", cli_get(waiting, "text"));
+    if (*cli_job_progress(job))
+        printf("start     %s\n", cli_job_progress(job));
     print_health(cli, job);
     if (*cli_get(job, "reason"))
         printf("reason    %s\n", cli_get(job, "reason"));
     if (cli_get_i64(job, "exit_code", -1) >= 0)
         printf("exit code %lld\n", (long long)cli_get_i64(job, "exit_code", 0));
-    printf("run time  %s\ncost      %s\n", cli_duration(cli, cli_get_i64(job, "run_time_ms", 0)),
-           cli_money(cli, cli_get_i64(job, "cost_micro", 0), cli_get(server, "currency")));
+    print_use(cli, job, cli_get(server, "currency"));
     return print_events(cli, cli_get(job, "id"), err);
 }
 

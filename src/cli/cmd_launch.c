@@ -138,12 +138,15 @@ static void on_interrupt(int number)
     interrupted = 1;
 }
 
-/* What is shown of a waiting or running job: its state, and why it waits. */
+/* What is shown of a waiting or running job: its state, why it waits, and what a long start does.
+ */
 static const char *state_line(struct cli *cli, const json_t *job)
 {
     const json_t *waiting = json_object_get(job, "waiting");
-    const char *state = cli_get(job, "state");
+    const char *state = cli_get(job, "state"), *progress = cli_job_progress(job);
 
+    if (*progress)
+        return arena_printf(&cli->arena, "%s: %s", state, progress);
     if (!json_is_object(waiting))
         return state;
     return arena_printf(&cli->arena, "%s: %s", state, cli_get(waiting, "text"));

@@ -138,6 +138,11 @@ static enum err_code offer_of(struct http_call *call, const struct job_offer *fr
         .timeout_s = job->timeout_s,
         .grace_s = job->grace_s,
         .key = str_from(from->key.text),
+        .mounts = from->mounts,
+        .mount_count = from->mount_count,
+        .registry_user = from->registry_user,
+        .registry_secret = from->registry_secret,
+        .image = from->image,
     };
 
     memcpy(offer.attempt.token, from->token, sizeof(offer.attempt.token));

@@ -55,6 +55,8 @@ static void render_attempt(struct json_writer *w, const struct http_attempt_part
     http_render_text(w, "ending", str_from(ending_name(a->ending)));
     http_render_text(w, "reason", a->reason);
     render_health(w, a);
+    http_render_text(w, "image", a->image);
+    http_render_text(w, "progress", a->progress);
     http_render_number(w, "cost_micro", a->cost_micro);
     json_end_object(w);
 }

@@ -189,6 +189,8 @@ struct attempt {
     enum health_state health;  /* of a service that is asked, as it was said last */
     time_ms health_since;      /* TIME_NONE */
     struct str health_problem; /* of the last question; len 0: none */
+    struct str image;          /* as it runs, "NAME@sha256:..."; len 0: none, not known */
+    struct str progress;       /* of a start that takes long; len 0: nothing to say */
 };
 
 /* The ranks of an attempt that one agent runs. What an agent says, it says of its placement, which

@@ -51,6 +51,8 @@ static void attempt_read(const struct db_result *r, struct arena *arena, struct 
         .health = (enum health_state)db__i64(r, 25),
         .health_since = db__time(r, 26),
         .health_problem = db__text(r, 27, arena),
+        .image = db__text(r, 28, arena),
+        .progress = db__text(r, 29, arena),
     };
 }
 
@@ -147,8 +149,23 @@ enum err_code store_attempt_put(struct store *store, const struct attempt *a, st
              ARG_BOOL("oom", a->oom), ARG_BOOL("final", a->final), ARG_I64("ending", a->ending),
              ARG_TEXT("reason", a->reason), ARG_I64("health", a->health),
              ARG_TIME("health_since_ms", a->health_since),
-             ARG_TEXT("health_problem", a->health_problem)),
+             ARG_TEXT("health_problem", a->health_problem), ARG_TEXT("image", a->image),
+             ARG_TEXT("progress", a->progress)),
         NULL, err);
+}
+
+enum err_code store_attempt_image(struct store *store, job_id job, struct arena *arena,
+                                  struct str *ret_image, struct err *err)
+{
+    CLEANUP(db__result_release) struct db_result r = {0};
+    bool row = false;
+
+    *ret_image = STR("");
+    TRY(db__query(store->db, SQL_ATTEMPT_IMAGE, ARGS(ARG_I64("job_id", job.v)), &r, err));
+    TRY(db__next(&r, &row, err));
+    if (row)
+        *ret_image = db__text(&r, 0, arena);
+    return OK;
 }
 
 enum err_code store_attempt_to_charge(struct store *store, time_ms before, attempt_id after,

@@ -25,6 +25,9 @@ MUST_CHECK enum err_code store_attempt_overdue(struct store *store, time_ms ende
 MUST_CHECK enum err_code store_attempt_put(struct store *store, const struct attempt *attempt,
                                            struct err *err);
 
+/* The image as the first attempt of the job resolved it that did, by digest; len 0: none did. */
+MUST_CHECK enum err_code store_attempt_image(struct store *store, job_id job, struct arena *arena,
+                                             struct str *ret_image, struct err *err);
 /* What a running attempt has used and was not charged for. */
 struct attempt_charge {
     attempt_id attempt;

@@ -448,6 +448,7 @@ static enum err_code check_offer(struct arena *arena, struct wire_offer *offer, 
     offer->project = arena_copy(arena, offer->project);
     offer->name = arena_copy(arena, offer->name);
     offer->key = arena_copy(arena, offer->key);
+    offer->image = arena_copy(arena, offer->image);
     return OK;
 }
 
@@ -473,6 +474,7 @@ static enum err_code decode_offer(struct arena *arena, json_t *object, struct wi
     json_take_i64_opt(&r, "node_count", 1, JOB_NODES_MAX, &offer.node_count);
     json_take_i64_opt(&r, "replica", 0, JOB_ARRAY_MAX, &offer.replica);
     json_take_object_opt(&r, "extra", &extra);
+    json_take_text_opt(&r, "image", WIRE_IMAGE_BYTES_MAX, &offer.image);
     json_take_array_opt(&r, "mounts", WIRE_MOUNTS_MAX, &mounts);
     json_take_object_opt(&r, "registry", &registry);
     take_work(&r, &parts);

@@ -75,6 +75,7 @@ struct wire_offer {
     const struct wire_mount *mounts;
     size_t mount_count;
     struct str registry_user, registry_secret; /* for its image; len 0: none */
+    struct str image; /* what an earlier attempt resolved the image to; len 0: nothing */
     int64_t cpus, memory_bytes, gpus;
     int64_t timeout_s; /* 0: none */
     int64_t grace_s;

@@ -27,6 +27,8 @@ enum err_code wire_offer_container(struct arena *arena, const struct wire_offer 
         c.image = arena_copy(arena, c.image);
         c.launcher = arena_copy(arena, c.launcher);
     }
+    if (offer->image.len)
+        c.image = offer->image;
     *ret_container = c;
     return OK;
 }
@@ -57,6 +59,7 @@ void wire__container_encode(const struct wire_offer *offer, struct json_writer *
         }
         json_end_array(w);
     }
+    put_text(w, "image", offer->image);
     if (offer->registry_user.len) {
         json_put_key(w, "registry");
         json_begin_object(w);

@@ -1912,6 +1912,10 @@ export interface components {
             reason?: string;
             /** @description Of a service that is asked, as it was last */
             health?: components["schemas"]["JobHealth"] | null;
+            /** @description What it runs in, by digest; empty: no image, or not known yet */
+            image?: string;
+            /** @description What a start that takes long does now, such as "pulling: 412 of 1,300 MB"; empty: nothing to say */
+            progress?: string;
             cost_micro?: components["schemas"]["Micro"];
         };
         JobHealth: {
@@ -2371,6 +2375,8 @@ export interface components {
             code: string | null;
             /** @description What else the spec says for the executor: image, launcher, volumes, ... */
             extra?: Record<string, never>;
+            /** @description What an earlier attempt resolved the image to */
+            image?: string;
             mounts?: {
                 /** @description A folder of the machine */
                 host_path?: string;

@@ -60,6 +60,7 @@ export function JobFacts({ job, currency, targets }: FactsProps): ReactElement {
       <Facts
         items={[
           [t('queue.column_state'), <StateBadge key="state" state={job.state} />],
+          [t('job.progress'), last?.progress ?? ''],
           [t('job.health'), job.health && <HealthFact key="health" job={job} />],
           [t('job.run_time'), <JobTime key="time" job={job} />],
           [
@@ -83,6 +84,14 @@ export function JobFacts({ job, currency, targets }: FactsProps): ReactElement {
           ],
           [t('job.priority'), formatInteger(job.priority)],
           [t('queue.column_holds'), last && !jobEnded(job) ? needText(needOf(job)) : ''],
+          [
+            t('launch.image'),
+            last?.image && (
+              <span className="mono" title={last.image}>
+                {last.image.replace(/(sha256:[0-9a-f]{12})[0-9a-f]+$/, '$1')}
+              </span>
+            ),
+          ],
           [t('job.agent'), last?.agent ?? ''],
           [t('job.target'), last?.target || namedTargets(job).join(', ') || t('job.any_target')],
         ]}

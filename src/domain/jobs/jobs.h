@@ -157,6 +157,10 @@ struct job_offer {
     struct key_text key;
     const char **secrets; /* "NAME=value", for its environment; in the cmd's arena */
     size_t secret_count;
+    struct str registry_user, registry_secret; /* for its image; len 0: none */
+    struct wire_mount *mounts;
+    size_t mount_count;
+    struct str image; /* as an earlier attempt resolved it; len 0: none did */
 };
 struct agent_poll_answer {
     struct job_offer *offers;

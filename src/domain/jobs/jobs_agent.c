@@ -4,8 +4,8 @@
 
 #include "domain/identity/identity.h"
 #include "domain/jobs/jobs_act.h"
+#include "domain/jobs/jobs_offered.h"
 #include "domain/jobs/jobs_state.h"
-#include "domain/secrets/secrets.h"
 #include "domain/targets/targets.h"
 #include "store/store_run.h"
 
@@ -76,33 +76,6 @@ enum err_code jobs_attempt_require(struct cmd *cmd, const struct wire_attempt *r
     return OK;
 }
 
-/* The variables that a job gets from secrets, opened now: what it names by then. *ret_bytes: their
- * values together. */
-static enum err_code open_secrets(struct cmd *cmd, struct job_offer *o, size_t *ret_bytes,
-                                  struct err *err)
-{
-    CLEANUP(json_release) json_t *secrets = NULL;
-    struct str text = {0};
-    const char *variable;
-    json_t *name;
-
-    if (memmem(o->job.spec.data, o->job.spec.len, "\"secrets\"", 9)) /* most have none */
-        text = jobs_spec_member(cmd, &o->job, "secrets");
-    if (!text.len)
-        return OK;
-    TRY(json_parse(text, WIRE_MESSAGE_BYTES_MAX, &secrets, err));
-    o->secrets = arena_array(cmd->arena, json_object_size(secrets), sizeof(o->secrets[0]));
-    json_object_foreach(secrets, variable, name)
-    {
-        struct str value;
-        TRY(secrets_open(cmd, o->job.project, str_from(json_string_value(name)), &value, err));
-        o->secrets[o->secret_count++] =
-            arena_printf(cmd->arena, "%s=%.*s", variable, STR_ARG(value));
-        *ret_bytes += value.len;
-    }
-    return OK;
-}
-
 /* It has no chance without a secret that is gone; one that does not open is tried again later. */
 static enum err_code withdraw(struct cmd *cmd, struct job_offer *o, enum err_code why,
                               const char *reason, struct err *err)
@@ -124,8 +97,9 @@ static enum err_code withdraw(struct cmd *cmd, struct job_offer *o, enum err_cod
     return jobs__stop(cmd, &o->job, &ranks, &event, err);
 }
 
-static enum err_code make_offer(struct cmd *cmd, struct placement *placement,
-                                struct agent_poll_answer *answer, struct err *err)
+static enum err_code make_offer(struct cmd *cmd, const struct agent *agent,
+                                struct placement *placement, struct agent_poll_answer *answer,
+                                struct err *err)
 {
     struct job_offer *o = &answer->offers[answer->offer_count];
     size_t secret_bytes = 0;
@@ -135,7 +109,7 @@ static enum err_code make_offer(struct cmd *cmd, struct placement *placement,
 
     TRY(store_attempt_by_id(cmd->store, placement->attempt, cmd->arena, &o->attempt, err));
     TRY(store_job_by_id(cmd->store, o->attempt.job, cmd->arena, &o->job, err));
-    code = open_secrets(cmd, o, &secret_bytes, &why);
+    code = jobs__offer_fill(cmd, agent, o, &secret_bytes, &why);
     TRY(store_trouble(cmd->store, err));
     if (code != OK)
         return withdraw(cmd, o, code, why.text, err);
@@ -211,13 +185,14 @@ static enum err_code lose_missing(struct cmd *cmd, struct placement *placement, 
 }
 
 /* One open placement of the agent: offer it, stop it, or notice that it is gone. */
-static enum err_code poll_one(struct cmd *cmd, struct placement *placement, bool held,
+static enum err_code poll_one(struct cmd *cmd, const struct agent *agent,
+                              struct placement *placement, bool held,
                               struct agent_poll_answer *answer, struct err *err)
 {
     if (placement->state == ATTEMPT_OFFERED && !held) {
         if (answer->spec_bytes >= OFFER_SPECS_BYTES_MAX)
             return OK; /* the agent comes again as soon as it has these */
-        return make_offer(cmd, placement, answer, err);
+        return make_offer(cmd, agent, placement, answer, err);
     }
     if (placement->state == ATTEMPT_STOPPING && held) {
         struct attempt attempt;
@@ -249,7 +224,7 @@ enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct
     answer.stops = arena_array(cmd->arena, open_count, sizeof *answer.stops);
     answer.fenced = arena_array(cmd->arena, held_count, sizeof *answer.fenced);
     for (size_t i = 0; i < open_count; i++)
-        TRY(poll_one(cmd, &open[i], holds(names, held_count, &open[i]), &answer, err));
+        TRY(poll_one(cmd, agent, &open[i], holds(names, held_count, &open[i]), &answer, err));
     for (size_t i = 0; i < held_count; i++) {
         struct job job;
         if (!names[i].known && jobs_attempt_require(cmd, names[i].ref, &job, NULL) != OK)
@@ -317,6 +292,9 @@ static enum err_code report_end(struct cmd *cmd, struct held *held,
         .stopped = status->stopped,
         .unhealthy = status->unhealthy,
         .run_time_ms = status->run_time_ms,
+        .ending = status->image_failed ? ENDING_IMAGE
+                  : status->disk_full  ? ENDING_DISK
+                                       : ENDING_NONE,
         .reason = status->reason,
     };
 
@@ -353,6 +331,22 @@ static enum err_code note_health(struct cmd *cmd, struct held *held,
     return store_attempt_put(cmd->store, attempt, err);
 }
 
+/* The image as it was resolved first, and what a long start does now. */
+static enum err_code note_start(struct cmd *cmd, struct held *held,
+                                const struct wire_status *status, struct err *err)
+{
+    struct attempt *attempt = &held->ranks.attempt;
+    struct str progress = status->progress.data ? status->progress : STR("");
+    bool same_image = !status->image.len || attempt->image.len;
+
+    if (placement_of(held)->rank || (same_image && str_eq(attempt->progress, progress)))
+        return OK;
+    attempt->image = same_image ? attempt->image : status->image;
+    attempt->progress = progress;
+    cmd_notice(cmd, NOTICE_JOB, held->job.project, held->job.project_name, &held->job.public_id);
+    return store_attempt_put(cmd->store, attempt, err);
+}
+
 enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *ref,
                                   const struct wire_status *status, struct attempt *ret_attempt,
                                   struct err *err)
@@ -374,6 +368,7 @@ enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *re
         TRY(jobs__said(cmd, &held.job, &held.ranks, held.which, &event, err));
         TRY(note_health(cmd, &held, status, err));
     }
+    TRY(note_start(cmd, &held, status, err));
     *ret_attempt = held.ranks.attempt;
     return OK;
 }

@@ -82,6 +82,12 @@ static int64_t node_ms(const struct placement *p, size_t count, int64_t run_time
     return __builtin_mul_overflow(nodes, run_time_ms, &product) ? INT64_MAX : product;
 }
 
+/* Endings that an agent knows and nothing else of what it says would tell. */
+static bool is_said(enum ending ending)
+{
+    return ending == ENDING_IMAGE || ending == ENDING_DISK;
+}
+
 /* All have ended: with the end of the first that ended badly, or the last good one. */
 static void event_of_end(const struct placement *p, size_t count, const struct job_event *said,
                          struct job_event *ret_event)
@@ -95,10 +101,10 @@ static void event_of_end(const struct placement *p, size_t count, const struct j
         ret_event->exit_code = v->exit_code;
         ret_event->exit_signal = v->exit_signal;
         ret_event->oom = v->oom;
-        ret_event->failed_to_start = v->ending == ENDING_START;
+        ret_event->failed_to_start = v->ending == ENDING_START || v->ending == ENDING_IMAGE;
         ret_event->timed_out = v->ending == ENDING_TIMEOUT;
         ret_event->unhealthy = v->ending == ENDING_HEALTH;
-        ret_event->ending = lost ? v->ending : ENDING_NONE;
+        ret_event->ending = lost || is_said(v->ending) ? v->ending : ENDING_NONE;
         ret_event->reason = v->reason;
     }
     ret_event->at = said->at;

@@ -293,6 +293,76 @@ enum err_code targets_settings(struct cmd *cmd, target_id target_id_, project_id
     return OK;
 }
 
+static const json_t *named(const json_t *volumes, const char *name)
+{
+    size_t i;
+    const json_t *volume;
+
+    json_array_foreach(volumes, i,
+                       volume) if (strcmp(json_string_value(json_object_get(volume, "name")),
+                                          name) == 0) return volume;
+    return NULL;
+}
+
+static struct str member_text(struct arena *arena, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? arena_copy(arena, str_from(text)) : STR("");
+}
+
+/* `use` is how it is named by who uses it, `volume` what the target says of it. */
+static struct wire_mount mount_of(struct arena *arena, const json_t *use, const json_t *volume)
+{
+    return (struct wire_mount){
+        .host_path = member_text(arena, volume, "host_path"),
+        .claim = member_text(arena, volume, "claim"),
+        .path = member_text(arena, use, "path"),
+        .read_only = json_is_true(json_object_get(use, "read_only")) ||
+                     json_is_true(json_object_get(volume, "read_only")),
+    };
+}
+
+enum err_code targets_mounts(struct cmd *cmd, target_id target_id_, project_id project,
+                             struct str volumes, struct wire_mount **ret_mounts, size_t *ret_count,
+                             struct err *err)
+{
+    CLEANUP(json_release) json_t *settings = NULL;
+    CLEANUP(json_release) json_t *own = NULL;
+    CLEANUP(json_release) json_t *there = NULL;
+    struct wire_mount *mounts;
+    struct target target;
+    struct str text;
+    json_t *all, *use;
+    size_t i;
+
+    TRY(targets_settings(cmd, target_id_, project, &text, err));
+    TRY(json_parse(text, 4 * TARGET_SETTINGS_BYTES_MAX, &settings, err));
+    TRY(json_parse(volumes.len ? volumes : STR("[]"), TARGET_SETTINGS_BYTES_MAX, &own, err));
+    all = json_object_get(settings, "volumes");
+    json_array_foreach(all, i,
+                       use) if (!has_path(own, json_string_value(json_object_get(use, "path"))))
+        json_array_append(own, use);
+    if (json_array_size(own) == 0)
+        return OK;
+    TRY(store_target_by_id(cmd->store, target_id_, cmd->arena, &target, err));
+    TRY(json_parse(target.volumes, TARGET_SETTINGS_BYTES_MAX, &there, err));
+    mounts = arena_array(cmd->arena, json_array_size(own), sizeof mounts[0]);
+    json_array_foreach(own, i, use)
+    {
+        const char *name = json_string_value(json_object_get(use, "name"));
+        const json_t *volume = named(there, name);
+
+        if (!volume)
+            return err_set(err, ERR_CONFLICT, "target %.*s has no volume \"%.60s\" any more",
+                           STR_ARG(target.name), name);
+        mounts[i] = mount_of(cmd->arena, use, volume);
+    }
+    *ret_mounts = mounts;
+    *ret_count = json_array_size(own);
+    return OK;
+}
+
 enum err_code targets_project_get(struct cmd *cmd, struct str name, project_id project,
                                   struct str *ret_settings, struct err *err)
 {

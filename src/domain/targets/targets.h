@@ -3,6 +3,7 @@
 #pragma once
 
 #include "domain/cmd.h"
+#include "wire/agent_messages.h"
 
 /* What somebody sets of a target; what is not given stays, or has its default in a new one. */
 struct target_spec {
@@ -46,6 +47,11 @@ MUST_CHECK enum err_code targets_sweep(struct cmd *cmd, struct err *err);
  * the same variable, or volume at the same path, the project's counts. */
 MUST_CHECK enum err_code targets_settings(struct cmd *cmd, target_id target, project_id project,
                                           struct str *ret_settings, struct err *err);
+/* Where the volumes of a spec (JSON as there; len 0: none) and of these settings lie; of two at the
+ * same path the spec's counts. ERR_CONFLICT: the target has one of them no more. */
+MUST_CHECK enum err_code targets_mounts(struct cmd *cmd, target_id target, project_id project,
+                                        struct str volumes, struct wire_mount **ret_mounts,
+                                        size_t *ret_count, struct err *err);
 MUST_CHECK enum err_code targets_project_get(struct cmd *cmd, struct str name, project_id project,
                                              struct str *ret_settings, struct err *err);
 MUST_CHECK enum err_code targets_project_set(struct cmd *cmd, struct str name, struct str project,

@@ -355,6 +355,7 @@ export const de: Catalogue = {
   'job.environment': 'Umgebung',
   'job.command': 'Befehl',
   'job.by': 'von {actor}',
+  'job.progress': 'Start',
   'job.price': 'Preis',
   'job.price_hour': '{price} je Stunde',
   'job.price_gpu_hour': '{price} je GPU-Stunde',

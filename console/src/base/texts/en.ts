@@ -349,6 +349,7 @@ export const en = {
   'job.environment': 'Environment',
   'job.command': 'Command',
   'job.by': 'by {actor}',
+  'job.progress': 'Start',
   'job.price': 'Price',
   'job.price_hour': '{price} per hour',
   'job.price_gpu_hour': '{price} per GPU hour',

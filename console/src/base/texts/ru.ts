@@ -420,6 +420,7 @@ export const ru: Catalogue = {
   'job.environment': 'Окружение',
   'job.command': 'Команда',
   'job.by': '{actor}',
+  'job.progress': 'Запуск',
   'job.price': 'Цена',
   'job.price_hour': '{price} в час',
   'job.price_gpu_hour': '{price} за час GPU',

@@ -3,6 +3,7 @@
 #include "agent/agent.h"
 
 #include "agent/executors.h"
+#include "agent/gpus.h"
 #include "agent/work.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -27,6 +28,7 @@ struct agent_loop {
     const struct agent_options *options;
     struct http_client *client;
     struct agent_executor executor;
+    struct agent_gpus *gpus; /* NULL: the machine is not ours to look at */
     struct work_env env;
     struct work **works; /* WORKS_MAX */
     size_t work_count;
@@ -114,6 +116,20 @@ static void obey(struct agent_loop *agent, const struct wire_polled *polled)
         take_offer(agent, &polled->offers[i]);
 }
 
+/* What a GPU shares with the machine is not offered twice. */
+static void add_gpus(const struct agent_loop *agent, struct wire_poll *poll, struct arena *arena)
+{
+    struct agent_gpus_offer offer;
+
+    if (!agent->gpus)
+        return;
+    agent_gpus_offer(agent->gpus, &offer);
+    poll->gpus = offer.count;
+    poll->gpu_type = arena_copy(arena, str_from(offer.type));
+    poll->gpu_memory_bytes = offer.memory_bytes;
+    poll->memory_bytes -= MIN(offer.host_reserve_bytes, poll->memory_bytes);
+}
+
 static void encode_poll(const struct agent_loop *agent, struct arena *arena, struct buf *body)
 {
     struct wire_attempt *held = arena_array(arena, agent->work_count, sizeof(held[0]));
@@ -134,6 +150,7 @@ static void encode_poll(const struct agent_loop *agent, struct arena *arena, str
         if (!work_is_finished(agent->works[i]))
             held[poll.attempt_count++] = *work_attempt(agent->works[i]);
     }
+    add_gpus(agent, &poll, arena);
     json_writer_init(&w, body);
     wire_poll_encode(&poll, &w);
 }
@@ -282,6 +299,7 @@ static enum err_code agent_open(struct agent_loop *agent, struct err *err)
                                          .key_text = options->key_text,
                                          .ca_file = options->ca_file,
                                          .product = options->version};
+    struct agent_gpus_options gpus = {.nvml_path = options->nvml, .dir = options->dir};
     struct id boot = random_id(ID_AGENT);
 
     memcpy(agent->boot, boot.text + 1, WIRE_BOOT_LEN);
@@ -290,6 +308,8 @@ static enum err_code agent_open(struct agent_loop *agent, struct err *err)
     agent->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
     TRY(http_client_new(&agent->client, &client, err));
     TRY(agent_executor_open(options, agent->root, &agent->executor, err));
+    if (!agent->executor.port->remote)
+        TRY(agent_gpus_new(&agent->gpus, &gpus, err));
     agent->works = mem_array(WORKS_MAX, sizeof(agent->works[0]));
     agent->env = (struct work_env){.options = options,
                                    .executor = agent->executor.port,
@@ -306,6 +326,7 @@ static void agent_close(struct agent_loop *agent)
     for (size_t i = 0; i < agent->work_count; i++)
         work_free(agent->works[i]);
     mem_free(agent->works);
+    agent_gpus_free(agent->gpus);
     agent_executor_close(&agent->executor);
     http_client_free(agent->client);
 }

@@ -22,6 +22,7 @@ struct agent_options {
     const char *target;         /* the same */
     const char *dir;            /* the agent's folder */
     const char *program;        /* this program, absolute */
+    const char *nvml;           /* NVIDIA's library; NULL: where the system has it */
     const char *euvyra;         /* the command line beside it, or NULL */
     const char *version;
     int64_t console_bytes_max; /* of console text an attempt keeps here; see ports/executor.h */

@@ -30,7 +30,7 @@ extern char **environ;
 
 struct arguments {
     const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level, *console_mb;
-    const char *server_for_jobs, *executor, *image, *volumes[VOLUMES_MAX + 1];
+    const char *server_for_jobs, *executor, *image, *nvml, *volumes[VOLUMES_MAX + 1];
     size_t volume_count;
     bool allow_root, help, version;
 };
@@ -50,6 +50,8 @@ static const char usage[] =
     "  --volumes DIR     jobs may be given volumes that lie below this folder; can be repeated\n"
     "  --server-for-jobs URL\n"
     "                    the server as jobs reach it, where that is not --server\n"
+    "  --nvml FILE       NVIDIA's management library, where the system does not find\n"
+    "                    libnvidia-ml.so.1; also EUVYRA_NVML\n"
     "  --slots N         jobs at once; default one for each CPU\n"
     "  --console-mb N    keep N MiB of an attempt's console text, leave out what follows;\n"
     "                    default 1024\n"
@@ -95,6 +97,7 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         {"image", required_argument, NULL, 'i'},
         {"volumes", required_argument, NULL, 'V'},
         {"server-for-jobs", required_argument, NULL, 'j'},
+        {"nvml", required_argument, NULL, 'N'},
         {"log-level", required_argument, NULL, 'l'},
         {"allow-root", no_argument, NULL, 'r'},
         {"help", no_argument, NULL, 'h'},
@@ -114,6 +117,7 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         case 't': a->target = optarg; break;
         case 'S': a->slots = optarg; break;
         case 'u': a->job_user = optarg; break;
+        case 'N': a->nvml = optarg; break;
         case 'l': a->log_level = optarg; break;
         case 'e': a->executor = optarg; break;
         case 'i': a->image = optarg; break;
@@ -236,6 +240,7 @@ static enum err_code take_options(const struct arguments *a, struct agent_option
     o->server = a->server;
     o->name = a->name;
     o->target = a->target;
+    o->nvml = a->nvml;
     o->dir = a->dir;
     o->slots = slots;
     o->console_bytes_max = console_mb * 1024 * 1024;

@@ -1,15 +1,7 @@
 /* What this machine is. Every reading is optional: 0 or "" when it cannot be told. may block */
 #pragma once
 
-#include "base/macros.h"
-
-#define PROBE_GPUS_MAX 64
-
-struct probe_gpu {
-    char name[96];
-    char uuid[96];
-    int64_t memory_bytes;
-};
+#include "probe/gpu.h"
 
 struct probe_machine {
     char host[256];

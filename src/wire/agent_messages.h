@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "model/job.h"
 #include "wire/health_spec.h"
+#include "wire/node_messages.h"
 
-#define WIRE_BOOT_LEN     12
 #define WIRE_TOKEN_LEN    43
 #define WIRE_OFFERS_MAX   1000
 #define WIRE_ATTEMPTS_MAX 10000

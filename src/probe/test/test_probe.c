@@ -1,5 +1,6 @@
 /* Facts about the probe: pure parsers on texts of /proc, the machine at hand, a stand-in NVML. */
 #include "probe/load.h"
+#include "probe/machine.h"
 #include "probe/oom.h"
 #include "probe/place.h"
 #include "probe/process_load.h"
@@ -81,20 +82,55 @@ static void readings_that_are_missing_are_left_out(void **state)
     assert_non_null(nvml);
     probe_machine_read(&machine, nvml, "/");
     assert_int_equal(machine.gpu_count, 2);
-    assert_string_equal(machine.gpus[1].uuid, "GPU-1");
+    assert_string_equal(machine.gpus[1].uuid, "GPU-00000001-aaaa-bbbb-cccc-0123456789ab");
+    assert_int_equal(machine.gpus[0].memory_kind, GPU_MEMORY_DEDICATED);
+    assert_int_equal(machine.gpus[1].memory_kind, GPU_MEMORY_UNIFIED);
     assert_string_equal(machine.driver, "570.1");
     assert_string_equal(machine.cuda, "12.8");
     size_t count = probe_load_read(&load, values);
     assert_false(has(values, count, "cpu.percent", &value)); /* a rate needs two readings */
     assert_true(has(values, count, "gpu.0.memory_percent", &value) && value == 25);
     assert_true(has(values, count, "gpu.1.watts", &value) && value == 70.5);
-    assert_false(has(values, count, "gpu.1.memory_percent", &value));
+    assert_true(has(values, count, "gpu.1.memory_percent", &value) && value <= 100);
     assert_false(has(values, count, "gpu.0.celsius", &value));
     do { /* the kernel counts in ticks of 10 ms */
         count = probe_load_read(&load, values);
     } while (!has(values, count, "cpu.percent", &value));
     assert_true(value >= 0 && value <= 100);
     nvml_close(nvml);
+}
+
+static void the_type_of_a_gpu_comes_from_its_name(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"NVIDIA A100-SXM4-80GB", "A100"},
+        {"NVIDIA A100 80GB PCIe", "A100"},
+        {"NVIDIA H100 80GB HBM3", "H100"},
+        {"NVIDIA H100 NVL", "H100"},
+        {"NVIDIA H200", "H200"},
+        {"NVIDIA GH200 480GB", "GH200"},
+        {"NVIDIA GB10", "GB10"},
+        {"Tesla V100-SXM2-16GB", "V100"},
+        {"Tesla T4", "T4"},
+        {"NVIDIA L40S", "L40S"},
+        {"NVIDIA GeForce RTX 4090", "RTX-4090"},
+        {"NVIDIA GeForce RTX 3060 Ti", "RTX-3060-Ti"},
+        {"NVIDIA GeForce RTX 4080 Laptop GPU", "RTX-4080"},
+        {"NVIDIA RTX 6000 Ada Generation", "RTX-6000-Ada"},
+        {"NVIDIA RTX A6000", "RTX-A6000"},
+        {"NVIDIA TITAN RTX", "TITAN-RTX"},
+        {"GRID A100X-4C", "GRID-A100X-4C"},
+        {"", ""},
+    };
+    char type[64], small[6];
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        probe_gpu_type(pairs[i][0], type, sizeof type);
+        assert_string_equal(type, pairs[i][1]);
+    }
+    probe_gpu_type("NVIDIA RTX 6000 Ada", small, sizeof small);
+    assert_string_equal(small, "RTX");
 }
 
 static void a_machine_without_the_library_has_no_gpus(void **state)
@@ -179,6 +215,7 @@ int main(void)
         cmocka_unit_test(fields_end_with_their_line),
         cmocka_unit_test(this_machine_has_memory_and_processors),
         cmocka_unit_test(readings_that_are_missing_are_left_out),
+        cmocka_unit_test(the_type_of_a_gpu_comes_from_its_name),
         cmocka_unit_test(a_machine_without_the_library_has_no_gpus),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -140,8 +140,9 @@ static NORETURN void child_run(const struct start_plan *plan)
         child_fail(report_fd, STEP_SESSION);
     if (options->new_group && setpgid(0, 0) != 0)
         child_fail(report_fd, STEP_SESSION);
-    if (options->cgroup_procs && !child_join_cgroup(options->cgroup_procs))
-        child_fail(report_fd, STEP_CGROUP);
+    for (const char *const *procs = options->cgroup_procs; procs && *procs; procs++)
+        if (!child_join_cgroup(*procs))
+            child_fail(report_fd, STEP_CGROUP);
     if (options->set_user && !child_become_user(options))
         child_fail(report_fd, STEP_USER);
     if (options->death_signal) { /* after the change of user, which forgets it */

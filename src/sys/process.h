@@ -20,9 +20,10 @@ struct process_options {
     bool set_user;    /* become uid and gid with no further groups; needs root */
     uid_t uid;
     gid_t gid;
-    int death_signal;         /* sent to the child when the starting thread ends; 0: none */
-    const char *cgroup_procs; /* NULL, or a cgroup.procs file that the child joins before it runs */
-    int extra_fd;             /* -1, or one more descriptor that stays open, with the same number */
+    int death_signal; /* sent to the child when the starting thread ends; 0: none */
+    /* NULL, or cgroup.procs files that the child joins before it runs, NULL-terminated */
+    const char *const *cgroup_procs;
+    int extra_fd; /* -1, or one more descriptor that stays open, with the same number */
 };
 
 struct process {

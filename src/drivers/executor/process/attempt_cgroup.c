@@ -1,5 +1,8 @@
 /* Control groups through their files. Every step may fail on a given host; each failure only means
- * that this host gives us less. */
+ * that this host gives us less.
+ *
+ * Version 2 gives controllers only to groups below one that has no processes of its own. A systemd
+ * unit has them all in one group, so root makes its groups beside the units, below MOUNT/euvyra. */
 #include "drivers/executor/process/attempt_cgroup.h"
 
 #include "base/err.h"
@@ -13,7 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CGROUP_FILE_BYTES 65536
+#define FILE_BYTES    65536
+#define CPU_PERIOD_US 100000
+#define NAME_START    "/euvyra-"
 
 /* /proc files have no size: read what comes. */
 static struct str read_small(const char *path, char *space, size_t size)
@@ -35,8 +40,29 @@ static bool write_small(const char *dir, const char *name, const char *text)
     return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-/* Our own group's folder: of the v1 memory hierarchy where it is mounted, else of v2. */
-static bool find_own(struct attempt_cgroup *group)
+static bool has_file(const char *dir, const char *name)
+{
+    char path[CGROUP_PATH_BYTES + 64];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return access(path, W_OK) == 0;
+}
+
+static bool has_word(struct str list, const char *word)
+{
+    struct str one;
+    bool more = true;
+
+    while (more) {
+        more = str_cut(&list, ',', &one);
+        if (str_eq_c(one, word))
+            return true;
+    }
+    return false;
+}
+
+/* Our own group in the hierarchy of a controller of version 1, or ("") in that of version 2. */
+static bool own_group(const char *controller, char ret_path[CGROUP_PATH_BYTES])
 {
     char space[8192];
     struct str rest = read_small("/proc/self/cgroup", space, sizeof(space)), line;
@@ -48,112 +74,245 @@ static bool find_own(struct attempt_cgroup *group)
         more = str_cut(&rest, '\n', &line);
         if (!str_cut(&line, ':', &number) || !str_cut(&line, ':', &controllers))
             continue;
-
-        bool is_memory = str_eq_c(controllers, "memory");
-        const char *root = is_memory ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup";
-
-        if (!is_memory && !(controllers.len == 0 && str_eq_c(number, "0")))
+        if (*controller ? !has_word(controllers, controller) : !str_eq_c(number, "0"))
             continue;
         if (str_eq_c(line, "/"))
             line.len = 0;
-        (void)snprintf(group->path, sizeof(group->path), "%s%.*s", root, STR_ARG(line));
-        group->is_v2 = !is_memory;
-        if (is_memory)
-            return true;
+        return (size_t)snprintf(ret_path, CGROUP_PATH_BYTES, "%.*s", STR_ARG(line)) <
+               CGROUP_PATH_BYTES;
     }
-    return group->path[0] != '\0';
+    return false;
 }
 
-void attempt_cgroup_make(const struct id *attempt, int64_t memory_bytes,
-                         struct attempt_cgroup *ret_group)
+/* A group below `parent`; false when it cannot be made. */
+static bool make_part(const char *parent, const char *name, struct attempt_cgroup_part *part)
+{
+    if ((size_t)snprintf(part->path, sizeof(part->path), "%s" NAME_START "%s", parent, name) >=
+        sizeof(part->path))
+        return false;
+    if (mkdir(part->path, 0755) != 0 && errno != EEXIST)
+        return false;
+    (void)snprintf(part->procs, sizeof(part->procs), "%s/cgroup.procs", part->path);
+    if (access(part->procs, W_OK) == 0)
+        return true;
+    (void)rmdir(part->path); /* a plain folder, not a group */
+    return false;
+}
+
+static void make_v1(const char *mount, const char *name, struct attempt_cgroup *group)
+{
+    static const struct {
+        const char *controller, *file;
+        unsigned limit;
+    } kinds[CGROUP_PARTS_MAX] = {{"memory", "memory.limit_in_bytes", CGROUP_MEMORY},
+                                 {"cpu", "cpu.cfs_quota_us", CGROUP_CPU},
+                                 {"pids", "pids.max", CGROUP_PIDS}};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct attempt_cgroup_part *part = &group->parts[group->count];
+        char own[CGROUP_PATH_BYTES], parent[CGROUP_PATH_BYTES + 64];
+
+        if (!own_group(kinds[i].controller, own))
+            continue;
+        (void)snprintf(parent, sizeof(parent), "%s/%s%s", mount, kinds[i].controller, own);
+        if (!make_part(parent, name, part))
+            continue;
+        part->limits = has_file(part->path, kinds[i].file) ? kinds[i].limit : 0;
+        group->count++;
+    }
+}
+
+/* Asks for the controllers below a group; what is refused is not there below. */
+static void give_controllers(const char *dir)
+{
+    static const char *const all[] = {"+memory", "+cpu", "+pids"};
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        (void)write_small(dir, "cgroup.subtree_control", all[i]);
+}
+
+static unsigned limits_v2(const char *dir)
+{
+    return (has_file(dir, "memory.max") ? CGROUP_MEMORY : 0) |
+           (has_file(dir, "cpu.max") ? CGROUP_CPU : 0) |
+           (has_file(dir, "pids.max") ? CGROUP_PIDS : 0);
+}
+
+static void make_v2(const char *mount, const char *name, struct attempt_cgroup *group)
+{
+    struct attempt_cgroup_part *part = &group->parts[0];
+    char own[CGROUP_PATH_BYTES], parent[CGROUP_PATH_BYTES + 64];
+
+    (void)snprintf(parent, sizeof(parent), "%s/euvyra", mount);
+    give_controllers(mount);
+    if (mkdir(parent, 0755) == 0 || errno == EEXIST) {
+        give_controllers(parent);
+        if (make_part(parent, name, part)) {
+            part->limits = limits_v2(part->path);
+            group->count = 1;
+            return;
+        }
+    }
+    if (!own_group("", own))
+        return;
+    (void)snprintf(parent, sizeof(parent), "%s%s", mount, own);
+    give_controllers(parent);
+    if (!make_part(parent, name, part))
+        return;
+    part->limits = limits_v2(part->path);
+    group->count = 1;
+}
+
+static void make(const char *mount, const char *name, struct attempt_cgroup *ret_group)
 {
     struct attempt_cgroup group = {0};
-    char limit[32];
-    size_t len;
 
+    if (has_file(mount, "cgroup.subtree_control"))
+        make_v2(mount, name, &group);
+    else
+        make_v1(mount, name, &group);
     *ret_group = group;
-    if (!find_own(&group))
-        return;
-    if (group.is_v2) /* refused where processes live in our group: then there is no count below */
-        (void)write_small(group.path, "cgroup.subtree_control", "+memory");
-    len = strlen(group.path);
-    if ((size_t)snprintf(group.path + len, sizeof(group.path) - len, "/euvyra-%s", attempt->text) >=
-        sizeof(group.path) - len)
-        return;
-    if (mkdir(group.path, 0755) != 0 && errno != EEXIST)
-        return;
-    (void)snprintf(group.procs, sizeof(group.procs), "%s/cgroup.procs", group.path);
-    if (access(group.procs, W_OK) != 0) {
-        (void)rmdir(group.path); /* a plain folder, not a group */
-        return;
+}
+
+static void limit_memory(const struct attempt_cgroup_part *part, int64_t bytes)
+{
+    bool is_v2 = has_file(part->path, "memory.max");
+    char text[32];
+
+    (void)snprintf(text, sizeof(text), "%" PRIi64, bytes);
+    (void)write_small(part->path, is_v2 ? "memory.max" : "memory.limit_in_bytes", text);
+    if (is_v2)
+        (void)write_small(part->path, "memory.swap.max", "0");
+    else
+        (void)write_small(part->path, "memory.memsw.limit_in_bytes", text);
+}
+
+static void limit_cpu(const struct attempt_cgroup_part *part, int64_t cpus)
+{
+    char text[64];
+    bool is_v2 = has_file(part->path, "cpu.max");
+
+    (void)snprintf(text, sizeof(text), is_v2 ? "%" PRIi64 " %d" : "%" PRIi64, cpus * CPU_PERIOD_US,
+                   CPU_PERIOD_US);
+    if (!is_v2)
+        (void)write_small(part->path, "cpu.cfs_period_us", "100000");
+    (void)write_small(part->path, is_v2 ? "cpu.max" : "cpu.cfs_quota_us", text);
+}
+
+void attempt_cgroup_make(const char *mount, const struct id *attempt,
+                         const struct attempt_limits *limits, struct attempt_cgroup *ret_group)
+{
+    char text[32];
+
+    make(mount, attempt->text, ret_group);
+    for (size_t i = 0; i < ret_group->count; i++) {
+        const struct attempt_cgroup_part *part = &ret_group->parts[i];
+
+        if ((part->limits & CGROUP_MEMORY) && limits->memory_bytes > 0)
+            limit_memory(part, limits->memory_bytes);
+        if ((part->limits & CGROUP_CPU) && limits->cpus > 0)
+            limit_cpu(part, limits->cpus);
+        (void)snprintf(text, sizeof(text), "%" PRIi64, limits->pids);
+        if ((part->limits & CGROUP_PIDS) && limits->pids > 0)
+            (void)write_small(part->path, "pids.max", text);
     }
-    (void)snprintf(limit, sizeof(limit), "%" PRIi64, memory_bytes);
-    if (memory_bytes > 0) /* where it is refused, the job runs without a limit */
-        (void)write_small(group.path, group.is_v2 ? "memory.max" : "memory.limit_in_bytes", limit);
-    if (memory_bytes > 0 && group.is_v2)
-        (void)write_small(group.path, "memory.swap.max", "0");
-    else if (memory_bytes > 0)
-        (void)write_small(group.path, "memory.memsw.limit_in_bytes", limit);
-    group.made = true;
-    *ret_group = group;
+}
+
+unsigned attempt_cgroup_can(const char *mount)
+{
+    struct attempt_cgroup group;
+    unsigned can = 0;
+    char name[32];
+
+    (void)snprintf(name, sizeof(name), "try-%d", (int)getpid());
+    make(mount, name, &group);
+    for (size_t i = 0; i < group.count; i++)
+        can |= group.parts[i].limits;
+    attempt_cgroup_remove(&group);
+    return can;
 }
 
 int64_t attempt_cgroup_oom_kills(const struct attempt_cgroup *group)
 {
-    char path[CGROUP_PATH_BYTES + 64], space[4096];
-    struct str rest, line, name;
-    int64_t count = 0;
-    bool more = true;
+    static const char *const files[] = {"memory.events", "memory.oom_control"};
 
-    if (!group->made)
-        return 0;
-    (void)snprintf(path, sizeof(path), "%s/%s", group->path,
-                   group->is_v2 ? "memory.events" : "memory.oom_control");
-    rest = read_small(path, space, sizeof(space));
-    while (more) {
-        more = str_cut(&rest, '\n', &line);
-        if (str_cut(&line, ' ', &name) && str_eq_c(name, "oom_kill") && str_to_i64(line, &count))
-            return count;
+    for (size_t i = 0; i < group->count * ARRAY_LEN(files); i++) {
+        char path[CGROUP_PATH_BYTES + 64], space[4096];
+        struct str rest, line, name;
+        int64_t count = 0;
+        bool more = true;
+
+        (void)snprintf(path, sizeof(path), "%s/%s", group->parts[i / ARRAY_LEN(files)].path,
+                       files[i % ARRAY_LEN(files)]);
+        rest = read_small(path, space, sizeof(space));
+        while (more) {
+            more = str_cut(&rest, '\n', &line);
+            if (str_cut(&line, ' ', &name) && str_eq_c(name, "oom_kill") &&
+                str_to_i64(line, &count))
+                return count;
+        }
     }
     return 0;
 }
 
-bool attempt_cgroup_find(const char *path, struct attempt_cgroup *ret_group)
+void attempt_cgroup_record(const struct attempt_cgroup *group, char ret_text[CGROUP_RECORD_MAX + 1])
 {
-    struct attempt_cgroup group = {.made = true};
-    int len = snprintf(group.path, sizeof(group.path), "%s", path);
+    size_t len = 0;
 
-    (void)snprintf(group.procs, sizeof(group.procs), "%s/cgroup.procs", group.path);
-    if (len <= 0 || (size_t)len >= sizeof(group.path) ||
-        !str_starts(str_from(path), STR("/sys/fs/cgroup/")) || !strstr(path, "/euvyra-t") ||
-        strstr(path, "..") || access(group.procs, R_OK) != 0)
-        return false;
+    ret_text[0] = '\0';
+    for (size_t i = 0; i < group->count; i++)
+        len += (size_t)snprintf(&ret_text[len], CGROUP_RECORD_MAX + 1 - len, "%s\n",
+                                group->parts[i].path);
+}
+
+bool attempt_cgroup_find(struct str record, struct attempt_cgroup *ret_group)
+{
+    struct attempt_cgroup group = {0};
+    bool more = record.len > 0;
+    struct str line;
+
+    while (more && group.count < CGROUP_PARTS_MAX) {
+        struct attempt_cgroup_part *part = &group.parts[group.count];
+
+        more = str_cut(&record, '\n', &line);
+        if (!line.len || line.len >= sizeof(part->path))
+            continue;
+        (void)snprintf(part->path, sizeof(part->path), "%.*s", STR_ARG(line));
+        (void)snprintf(part->procs, sizeof(part->procs), "%.*s/cgroup.procs", STR_ARG(line));
+        if (str_starts(line, STR(CGROUP_MOUNT "/")) && strstr(part->path, NAME_START "t") &&
+            !strstr(part->path, "..") && access(part->procs, R_OK) == 0)
+            group.count++;
+    }
     *ret_group = group;
-    return true;
+    return group.count > 0;
 }
 
 size_t attempt_cgroup_kill(const struct attempt_cgroup *group)
 {
-    char space[CGROUP_FILE_BYTES];
-    struct str rest = read_small(group->procs, space, sizeof(space)), line;
-    bool more = rest.len > 0;
     size_t count = 0;
 
-    while (more) {
-        int64_t pid;
+    for (size_t i = 0; i < group->count; i++) {
+        char space[FILE_BYTES];
+        struct str rest = read_small(group->parts[i].procs, space, sizeof(space)), line;
+        bool more = rest.len > 0;
 
-        more = str_cut(&rest, '\n', &line);
-        if (!str_to_i64(line, &pid) || pid <= 1 || pid > INT32_MAX)
-            continue;
-        (void)kill((pid_t)pid, SIGKILL); /* gone meanwhile: fine */
-        count++;
+        (void)write_small(group->parts[i].path, "cgroup.kill", "1"); /* version 2: all at once */
+        while (more) {
+            int64_t pid;
+
+            more = str_cut(&rest, '\n', &line);
+            if (!str_to_i64(line, &pid) || pid <= 1 || pid > INT32_MAX)
+                continue;
+            (void)kill((pid_t)pid, SIGKILL); /* gone meanwhile: fine */
+            count++;
+        }
     }
     return count;
 }
 
 void attempt_cgroup_remove(struct attempt_cgroup *group)
 {
-    if (group->made)
-        (void)rmdir(group->path); /* one that stays is empty and harms nobody */
-    group->made = false;
+    for (size_t i = 0; i < group->count; i++)
+        (void)rmdir(group->parts[i].path); /* one that stays is empty and harms nobody */
+    group->count = 0;
 }

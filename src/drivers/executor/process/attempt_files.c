@@ -5,11 +5,15 @@
 #include "base/json.h"
 #include "sys/file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define RECORD_BYTES_MAX (16 * 1024 * 1024)
-#define TEXT_BYTES_MAX   (1024 * 1024)
+#define RESERVE_BYTES    65536
 #define LIST_MAX         10000
+#define CPUS_MAX         65536
 #define NUMBER_MAX       INT64_C(9007199254740991)
 
 void attempt_path(const char *folder, const char *name, char ret_path[ATTEMPT_PATH_BYTES])
@@ -93,6 +97,9 @@ enum err_code attempt_spec_write(const char *folder, const struct executor_spec 
     put_i64(&w, "timeout_s", spec->timeout_s);
     put_i64(&w, "grace_s", spec->grace_s);
     put_i64(&w, "memory_bytes", spec->memory_bytes);
+    put_i64(&w, "cpus", spec->cpus);
+    put_i64(&w, "pids", spec->pids);
+    put_i64(&w, "disk_bytes", spec->disk_bytes);
     put_i64(&w, "console_bytes_max", spec->console_bytes_max);
     put_bool(&w, "set_user", user->set);
     put_i64(&w, "uid", (int64_t)user->uid);
@@ -139,6 +146,9 @@ enum err_code attempt_spec_read(struct arena *arena, const char *folder,
     json_take_i64(&r, "timeout_s", 0, NUMBER_MAX, &spec.timeout_s);
     json_take_i64(&r, "grace_s", 0, NUMBER_MAX, &spec.grace_s);
     json_take_i64(&r, "memory_bytes", 0, NUMBER_MAX, &spec.memory_bytes);
+    json_take_i64_opt(&r, "cpus", 0, CPUS_MAX, &spec.cpus);
+    json_take_i64_opt(&r, "pids", 0, NUMBER_MAX, &spec.pids);
+    json_take_i64_opt(&r, "disk_bytes", 0, NUMBER_MAX, &spec.disk_bytes);
     json_take_i64_opt(&r, "console_bytes_max", 0, NUMBER_MAX, &spec.console_bytes_max);
     json_take_bool_opt(&r, "set_user", &set_user);
     json_take_i64(&r, "uid", 0, UINT32_MAX, &uid);
@@ -188,12 +198,28 @@ enum err_code attempt_process_read(const char *folder, const char *name,
     return OK;
 }
 
+enum err_code attempt_reserve_make(const char *folder, struct err *err)
+{
+    char path[ATTEMPT_PATH_BYTES];
+    int code;
+
+    attempt_path(folder, "reserve", path);
+
+    CLEANUP(file_close) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    code = fd < 0 ? errno : posix_fallocate(fd, 0, RESERVE_BYTES);
+    return code ? err_set_errno(err, ERR_IO, code, "cannot reserve %s", path) : OK;
+}
+
 enum err_code attempt_exit_write(const char *folder, const struct executor_look *look,
                                  struct err *err)
 {
     CLEANUP(buf_release) struct buf text = {0};
+    char reserve[ATTEMPT_PATH_BYTES];
     struct json_writer w;
 
+    attempt_path(folder, "reserve", reserve);
+    (void)unlink(reserve); /* gone before: there was room then */
     buf_init(&text, 4096);
     json_writer_init(&w, &text);
     json_begin_object(&w);
@@ -208,6 +234,7 @@ enum err_code attempt_exit_write(const char *folder, const struct executor_look 
     put_bool(&w, "timed_out", look->timed_out);
     put_bool(&w, "failed_to_start", look->failed_to_start);
     put_bool(&w, "was_stopped", look->was_stopped);
+    put_bool(&w, "disk_full", look->disk_full);
     json_put_key(&w, "reason");
     json_put_text(&w, look->reason);
     json_end_object(&w);
@@ -234,6 +261,7 @@ enum err_code attempt_exit_read(const char *folder, struct executor_look *ret_lo
     json_take_bool_opt(&r, "timed_out", &look.timed_out);
     json_take_bool_opt(&r, "failed_to_start", &look.failed_to_start);
     json_take_bool_opt(&r, "was_stopped", &look.was_stopped);
+    json_take_bool_opt(&r, "disk_full", &look.disk_full);
     json_take_text_opt(&r, "reason", EXECUTOR_REASON_BYTES - 1, &reason);
     TRY(json_reader_end(&r));
     look.exit_code = (int)exit_code;

@@ -5,6 +5,7 @@
  *   supervisor.json  who the supervisor is; its first act
  *   started.json     the job's process, once it runs
  *   cgroup           path of the job's control group, where there is one
+ *   reserve          room on the disk for exit.json, given back before it is written
  *   console          what the job wrote, as it wrote it
  *   stop, kill       requests; the supervisor is also signalled
  *   exit.json        how it ended; written last, with fsync
@@ -39,6 +40,7 @@ MUST_CHECK enum err_code attempt_process_write(const char *folder, const char *n
 MUST_CHECK enum err_code attempt_process_read(const char *folder, const char *name,
                                               struct process *ret_process, time_ms *ret_at,
                                               struct err *err);
+MUST_CHECK enum err_code attempt_reserve_make(const char *folder, struct err *err);
 MUST_CHECK enum err_code attempt_exit_write(const char *folder, const struct executor_look *look,
                                             struct err *err);
 MUST_CHECK enum err_code attempt_exit_read(const char *folder, struct executor_look *ret_look,

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "drivers/executor/process/attempt_cgroup.h"
 #include "drivers/executor/process/attempt_console.h"
+#include "drivers/executor/process/attempt_disk.h"
 #include "drivers/executor/process/attempt_files.h"
 #include "drivers/executor/process/proc_scan.h"
 #include "sys/clock.h"
@@ -23,6 +24,8 @@
 #define ORPHAN_GRACE_MS 5000
 #define ORPHAN_KILL_MS  10000
 #define TICK_MS         1000
+#define DISK_MS         2000
+#define WRITE_TRIES     600
 
 struct supervisor {
     const char *folder;
@@ -37,7 +40,7 @@ struct supervisor {
     int signal_fd;
     bool job_ended, killed_by_us;
     bool stopping;
-    int64_t started_ms, kill_at_ms;
+    int64_t started_ms, kill_at_ms, disk_at_ms;
 };
 
 static enum err_code open_console(struct supervisor *s, struct err *err)
@@ -51,6 +54,7 @@ static enum err_code open_console(struct supervisor *s, struct err *err)
 
 static enum err_code start_job(struct supervisor *s, struct err *err)
 {
+    const char *procs[CGROUP_PARTS_MAX + 1] = {0};
     struct process_options options = {
         .argv = s->spec.argv,
         .env = s->spec.env,
@@ -61,17 +65,21 @@ static enum err_code start_job(struct supervisor *s, struct err *err)
         .uid = s->user.uid,
         .gid = s->user.gid,
         .death_signal = SIGKILL, /* without us nobody could say how it ended */
+        .cgroup_procs = procs,
         .extra_fd = -1,
     };
-    char path[ATTEMPT_PATH_BYTES];
+    const struct attempt_limits limits = {s->spec.memory_bytes, s->spec.cpus, s->spec.pids};
+    char path[ATTEMPT_PATH_BYTES], record[CGROUP_RECORD_MAX + 1];
 
     TRY(open_console(s, err));
     options.stdout_fd = options.stderr_fd = s->console.fd;
-    attempt_cgroup_make(&s->spec.attempt, s->spec.memory_bytes, &s->group);
-    if (s->group.made) {
-        options.cgroup_procs = s->group.procs;
+    attempt_cgroup_make(CGROUP_MOUNT, &s->spec.attempt, &limits, &s->group);
+    if (s->group.count) {
+        for (size_t i = 0; i < s->group.count; i++)
+            procs[i] = s->group.parts[i].procs;
+        attempt_cgroup_record(&s->group, record);
         attempt_path(s->folder, "cgroup", path); /* for whoever comes after us */
-        TRY(file_write_atomic(path, str_from(s->group.path), 0600, err));
+        TRY(file_write_atomic(path, str_from(record), 0600, err));
     }
     TRY(process_start(&s->job, &options, err));
     s->started_ms = clock_mono_ms();
@@ -122,6 +130,21 @@ static void obey_requests(struct supervisor *s)
     }
 }
 
+/* A look at the whole folder takes as long as it has files: they take a twentieth of the time. */
+static void watch_disk(struct supervisor *s)
+{
+    int64_t began_ms = clock_mono_ms(), used;
+
+    if (!s->spec.disk_bytes || s->stopping || began_ms < s->disk_at_ms)
+        return;
+    used = attempt_disk_used(s->spec.work_dir, s->spec.disk_bytes);
+    s->disk_at_ms = clock_mono_ms() + MAX(DISK_MS, 20 * (clock_mono_ms() - began_ms));
+    if (used <= s->spec.disk_bytes)
+        return;
+    s->look.disk_full = true;
+    stop_job(s);
+}
+
 static void watch_job(struct supervisor *s)
 {
     int64_t timeout_at_ms =
@@ -141,7 +164,10 @@ static void watch_job(struct supervisor *s)
             stop_job(s);
         }
         attempt_console_trim(&s->console);
-        next_ms = MAX(MIN(next_ms - now_ms, s->spec.console_bytes_max ? TICK_MS : 60 * TICK_MS), 0);
+        watch_disk(s);
+        if (s->spec.console_bytes_max || s->spec.disk_bytes)
+            next_ms = MIN(next_ms, now_ms + TICK_MS);
+        next_ms = MAX(MIN(next_ms - now_ms, 60 * TICK_MS), 0);
         signal_number = signals_wait(s->signal_fd, next_ms);
         if (signal_number == SIGTERM || signal_number == SIGINT)
             obey_requests(s);
@@ -176,28 +202,56 @@ static void end_orphans(struct supervisor *s)
     }
 }
 
+/* One line on why it ended. */
+static void write_reason(struct supervisor *s, bool host_full)
+{
+    struct executor_look *look = &s->look;
+    char *reason = look->reason, name[16];
+    size_t size = sizeof(look->reason);
+
+    if (look->oom)
+        (void)snprintf(reason, size, "the kernel killed it for memory");
+    else if (host_full)
+        (void)snprintf(reason, size, "the disk of the machine is full");
+    else if (look->disk_full)
+        (void)snprintf(reason, size, "its folder held more than the %lld bytes that it asked for",
+                       (long long)s->spec.disk_bytes);
+    else if (look->timed_out)
+        (void)snprintf(reason, size, "it ran longer than %lld s", (long long)s->spec.timeout_s);
+    else if (look->was_stopped)
+        (void)snprintf(reason, size, "it was stopped");
+    else if (s->end.signaled)
+        (void)snprintf(reason, size, "it was ended by %s", signal_name(s->end.code, name));
+    else if (s->end.code != 0)
+        (void)snprintf(reason, size, "it exited with code %d", s->end.code);
+}
+
 static void judge(struct supervisor *s)
 {
     struct executor_look *look = &s->look;
     bool oom_kill = attempt_cgroup_oom_kills(&s->group) > 0;
-    char name[16];
+    bool ended_badly = s->end.code != 0 && !s->stopping && !s->killed_by_us;
+    bool host_full;
 
     look->exit_code = s->end.signaled ? -1 : s->end.code;
     look->exit_signal = s->end.signaled ? s->end.code : 0;
     /* A child that was killed while the job went on is not the job's end. */
     look->oom = oom_kill && s->end.signaled && s->end.code == SIGKILL && !s->killed_by_us;
-    if (look->oom)
-        (void)snprintf(look->reason, sizeof(look->reason), "the kernel killed it for memory");
-    else if (look->timed_out)
-        (void)snprintf(look->reason, sizeof(look->reason), "it ran longer than %lld s",
-                       (long long)s->spec.timeout_s);
-    else if (look->was_stopped)
-        (void)snprintf(look->reason, sizeof(look->reason), "it was stopped");
-    else if (s->end.signaled)
-        (void)snprintf(look->reason, sizeof(look->reason), "it was ended by %s",
-                       signal_name(s->end.code, name));
-    else if (s->end.code != 0)
-        (void)snprintf(look->reason, sizeof(look->reason), "it exited with code %d", s->end.code);
+    host_full = ended_badly && !look->oom && attempt_disk_is_full(s->spec.work_dir);
+    look->disk_full = look->disk_full || host_full;
+    write_reason(s, host_full);
+}
+
+/* Nobody else knows how it ended: where the disk has no room at all it is tried again. */
+static enum err_code write_exit(struct supervisor *s, struct err *err)
+{
+    enum err_code code = attempt_exit_write(s->folder, &s->look, err);
+
+    for (int i = 0; code != OK && i < WRITE_TRIES; i++) {
+        (void)signals_wait(s->signal_fd, TICK_MS);
+        code = attempt_exit_write(s->folder, &s->look, err);
+    }
+    return code;
 }
 
 static enum err_code supervise(struct supervisor *s, struct err *err)
@@ -213,7 +267,7 @@ static enum err_code supervise(struct supervisor *s, struct err *err)
 
     struct err start_err = {0};
 
-    if (start_job(s, &start_err) != OK) {
+    if (attempt_reserve_make(s->folder, &start_err) != OK || start_job(s, &start_err) != OK) {
         s->look.failed_to_start = s->job.pid == 0;
         (void)snprintf(s->look.reason, sizeof(s->look.reason), "%.250s", start_err.text);
         if (s->job.pid == 0)
@@ -228,7 +282,7 @@ write:
     attempt_cgroup_remove(&s->group);
     if (s->look.ended_at == TIME_NONE)
         s->look.ended_at = clock_wall_ms();
-    return attempt_exit_write(s->folder, &s->look, err);
+    return write_exit(s, err);
 }
 
 int attempt_supervise(const char *folder, int lock_fd)

@@ -4,6 +4,7 @@
  */
 #include "drivers/executor/process/process_executor.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "drivers/executor/process/attempt_cgroup.h"
 #include "drivers/executor/process/attempt_console.h"
@@ -121,8 +122,8 @@ static void clear_group(const char *folder)
     struct attempt_cgroup group;
 
     attempt_path(folder, "cgroup", path);
-    if (file_read(path, CGROUP_PATH_BYTES, &text, NULL) != OK || text.len == 0 ||
-        !attempt_cgroup_find(text.data, &group))
+    if (file_read(path, CGROUP_RECORD_MAX, &text, NULL) != OK ||
+        !attempt_cgroup_find(buf_str(&text), &group))
         return; /* it had none */
     for (int i = 0; i < KILL_ROUNDS && attempt_cgroup_kill(&group) > 0; i++)
         (void)poll(NULL, 0, KILL_ROUND_MS);
@@ -299,10 +300,24 @@ static size_t executor_list(void *ctx, struct id *ret_attempts, size_t max)
     return count;
 }
 
+/* A limit that this host does not let us set is not promised; memory and CPUs may be shared without
+ * one, which is worth a word. */
+static uint64_t features_of(unsigned can)
+{
+    if ((can & CGROUP_MEMORY) == 0)
+        log_warn("executor.no_limit", "of", "memory", "hint",
+                 "control groups cannot be made here: docs/install.md, An agent");
+    if ((can & CGROUP_CPU) == 0)
+        log_warn("executor.no_limit", "of", "cpus");
+    return FEATURE_BIT(FEATURE_HEALTH) | FEATURE_BIT(FEATURE_DISK) |
+           (can & CGROUP_PIDS ? FEATURE_BIT(FEATURE_PIDS) : 0);
+}
+
 enum err_code process_executor_new(struct process_executor **ret_executor,
                                    const struct process_executor_options *options, struct err *err)
 {
     struct process_executor *executor;
+    unsigned can = attempt_cgroup_can(CGROUP_MOUNT);
 
     TRY(file_make_dirs(options->root, options->set_user ? 0711 : 0700, err));
     executor = MEM_NEW(struct process_executor);
@@ -311,7 +326,7 @@ enum err_code process_executor_new(struct process_executor **ret_executor,
     executor->user = (struct attempt_user){options->set_user, options->uid, options->gid};
     executor->port = (struct executor_port){.ctx = executor,
                                             .name = "process",
-                                            .features = FEATURE_BIT(FEATURE_HEALTH),
+                                            .features = features_of(can),
                                             .shares_ports = true,
                                             .host_programs = true,
                                             .prepare = executor_prepare,

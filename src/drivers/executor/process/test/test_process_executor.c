@@ -2,6 +2,8 @@
  * that runs a supervisor. */
 #include "drivers/executor/process/process_executor.h"
 
+#include "drivers/executor/process/attempt_cgroup.h"
+#include "drivers/executor/process/attempt_disk.h"
 #include "drivers/executor/process/attempt_files.h"
 #include "drivers/executor/process/proc_scan.h"
 #include "sys/file.h"
@@ -141,12 +143,13 @@ static void nothing_is_left_of(const struct work *work)
 
 static void no_group_is_left_of(const struct work *work)
 {
+    struct attempt_cgroup group;
     char path[400];
     struct buf text;
 
     snprintf(path, sizeof(path), "%s/cgroup", work->folder);
-    if (file_read(path, 2000, &text, NULL) == OK)
-        assert_false(file_exists(text.data));
+    if (file_read(path, CGROUP_RECORD_MAX, &text, NULL) == OK)
+        assert_false(attempt_cgroup_find(buf_str(&text), &group));
     buf_release(&text);
 }
 
@@ -331,19 +334,13 @@ static void a_restarted_agent_finds_its_work(void **state)
     port = process_executor_port(executor);
 }
 
-/* Whether this host lets us make a memory group with a count of its kills. */
-static bool host_has_memory_groups(void)
-{
-    return access("/sys/fs/cgroup/memory/memory.oom_control", W_OK) == 0;
-}
-
 static void out_of_memory_is_told_apart_by_the_kernels_count(void **state)
 {
     struct work work;
     struct executor_look look;
 
     (void)state;
-    if (!host_has_memory_groups())
+    if (!(attempt_cgroup_can(CGROUP_MOUNT) & CGROUP_MEMORY))
         skip();
     work_init(&work, "exec dd if=/dev/zero of=/dev/null bs=400M count=1");
     work.spec.memory_bytes = 32 * 1024 * 1024;
@@ -356,6 +353,185 @@ static void out_of_memory_is_told_apart_by_the_kernels_count(void **state)
     start(&work);
     look = wait_for(&work, EXECUTOR_ENDED);
     assert_true(look.exit_code == 5 && !look.oom);
+}
+
+static void processes_beyond_the_limit_cannot_be_made(void **state)
+{
+    struct work work;
+
+    (void)state;
+    if (!(attempt_cgroup_can(CGROUP_MOUNT) & CGROUP_PIDS))
+        skip();
+    work_init(&work, "for i in 1 2 3 4 5 6 7 8 9; do sleep 600 & done; wait");
+    work.spec.pids = 5;
+    start(&work);
+    assert_true(wait_for(&work, EXECUTOR_ENDED).exit_code > 0);
+    wait_console(&work, "fork");
+    nothing_is_left_of(&work);
+}
+
+static const char *text_of(const char *dir, const char *name)
+{
+    static char text[200];
+    char path[CGROUP_PATH_BYTES + 32];
+    struct buf buf;
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    assert_int_equal(file_read(path, sizeof(text) - 1, &buf, NULL), OK);
+    snprintf(text, sizeof(text), "%s", buf.data ? buf.data : "");
+    buf_release(&buf);
+    return text;
+}
+
+static const char *quota_of(const struct attempt_cgroup *group)
+{
+    static const char *const files[] = {"cpu.max", "cpu.cfs_quota_us"};
+
+    for (size_t i = 0; i < group->count; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(files); k++) {
+            char path[CGROUP_PATH_BYTES + 32];
+
+            snprintf(path, sizeof(path), "%s/%s", group->parts[i].path, files[k]);
+            if (file_exists(path))
+                return text_of(group->parts[i].path, files[k]);
+        }
+    }
+    return "";
+}
+
+static void cpu_time_is_limited_to_what_was_asked(void **state)
+{
+    struct attempt_cgroup group;
+    char path[400];
+    struct buf text;
+    struct work work;
+    struct err err;
+
+    (void)state;
+    if (!(attempt_cgroup_can(CGROUP_MOUNT) & CGROUP_CPU))
+        skip();
+    work_init(&work, "echo ready; while [ ! -e go ]; do sleep 0.02; done");
+    work.spec.cpus = 3;
+    start(&work);
+    wait_console(&work, "ready");
+    snprintf(path, sizeof(path), "%s/cgroup", work.folder);
+    assert_int_equal(file_read(path, CGROUP_RECORD_MAX, &text, &err), OK);
+    assert_true(attempt_cgroup_find(buf_str(&text), &group));
+    buf_release(&text);
+    assert_true(strncmp(quota_of(&group), "300000", 6) == 0);
+    assert_int_equal(port->kill(port->ctx, &work.attempt, &err), OK);
+    (void)wait_for(&work, EXECUTOR_ENDED);
+}
+
+static void a_folder_beyond_its_limit_ends_the_job(void **state)
+{
+    struct executor_look look;
+    struct work work;
+
+    (void)state;
+    work_init(&work, "dd if=/dev/zero of=small bs=1M count=1; dd if=/dev/zero of=sub bs=1M count=8;"
+                     "sleep 600");
+    work.spec.disk_bytes = 4 << 20;
+    start(&work);
+    look = wait_for(&work, EXECUTOR_ENDED);
+    assert_true(look.disk_full && !look.was_stopped && look.exit_signal == SIGTERM);
+    assert_string_equal(look.reason,
+                        "its folder held more than the 4194304 bytes that it asked for");
+}
+
+static void the_disk_is_counted_without_links_and_once(void **state)
+{
+    char dir[] = "/tmp/euvyra-test-disk-XXXXXX", path[64], other[64];
+    struct err err;
+    int64_t used;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/a", dir);
+    snprintf(other, sizeof(other), "%s/b", dir);
+    assert_int_equal(file_write_atomic(path, str_n(dir, sizeof(dir) - 1), 0600, &err), OK);
+    used = attempt_disk_used(dir, INT64_MAX);
+    assert_true(used >= 1 && used <= 64 * 1024);
+    assert_int_equal(link(path, other), 0);
+    assert_int_equal(attempt_disk_used(dir, INT64_MAX), used);
+    snprintf(other, sizeof(other), "%s/c", dir);
+    assert_int_equal(symlink("/usr", other), 0);
+    assert_int_equal(attempt_disk_used(dir, INT64_MAX), used);
+    assert_int_equal(attempt_disk_used("/nowhere", INT64_MAX), 0);
+    assert_int_equal(file_remove_tree(dir, &err), OK);
+}
+
+/* Version 2 as the files of a host that has it: what is written where. */
+static void plain_file(const char *dir, const char *name, const char *text)
+{
+    char path[300];
+    struct err err;
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    assert_int_equal(file_write_atomic(path, str_from(text), 0644, &err), OK);
+}
+
+static void version_2_has_one_group_with_all_limits(void **state)
+{
+    static const char *const files[] = {"cgroup.procs", "memory.max", "memory.swap.max", "cpu.max",
+                                        "pids.max"};
+    const struct attempt_limits limits = {1 << 30, 2, 100};
+    char mount[] = "/tmp/euvyra-test-cgroup-XXXXXX", dir[100];
+    struct id attempt = random_id(ID_ATTEMPT);
+    struct attempt_cgroup group;
+    struct err err;
+
+    (void)state;
+    assert_non_null(mkdtemp(mount));
+    plain_file(mount, "cgroup.subtree_control", "");
+    snprintf(dir, sizeof(dir), "%s/euvyra", mount);
+    assert_int_equal(file_make_dirs(dir, 0755, &err), OK);
+    plain_file(dir, "cgroup.subtree_control", "");
+    snprintf(dir, sizeof(dir), "%s/euvyra/euvyra-%s", mount, attempt.text);
+    assert_int_equal(file_make_dirs(dir, 0755, &err), OK);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        plain_file(dir, files[i], "");
+    plain_file(dir, "memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\n");
+    attempt_cgroup_make(mount, &attempt, &limits, &group);
+    assert_true(group.count == 1 && group.parts[0].limits == CGROUP_ALL);
+    assert_string_equal(text_of(dir, "memory.max"), "1073741824");
+    assert_string_equal(text_of(dir, "memory.swap.max"), "0");
+    assert_string_equal(text_of(dir, "cpu.max"), "200000 100000");
+    assert_string_equal(text_of(dir, "pids.max"), "100");
+    assert_int_equal(attempt_cgroup_oom_kills(&group), 2);
+    assert_int_equal(file_remove_tree(mount, &err), OK);
+}
+
+/* The kernel's own version 2, where it is mounted too, has no limits left to give beside version
+ * 1, but it has groups. */
+static void a_group_of_version_2_ends_with_all_in_it(void **state)
+{
+    const char *const argv[] = {"sh", "-c", "sleep 600 & sleep 600", NULL};
+    struct process_options options = {
+        .argv = argv, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .extra_fd = -1};
+    const struct attempt_limits limits = {0};
+    struct id attempt = random_id(ID_ATTEMPT);
+    struct attempt_cgroup group, found;
+    char record[CGROUP_RECORD_MAX + 1];
+    struct process_end end;
+    struct process process;
+    struct err err;
+
+    (void)state;
+    attempt_cgroup_make(CGROUP_MOUNT "/unified", &attempt, &limits, &group);
+    if (!group.count)
+        skip();
+
+    const char *const joined[] = {group.parts[0].procs, NULL};
+
+    options.cgroup_procs = joined;
+    assert_int_equal(process_start(&process, &options, &err), OK);
+    attempt_cgroup_record(&group, record);
+    assert_true(attempt_cgroup_find(str_from(record), &found));
+    while (attempt_cgroup_kill(&found) > 0)
+        (void)process_wait(&process, 1, &end);
+    attempt_cgroup_remove(&found);
+    assert_false(attempt_cgroup_find(str_from(record), &found));
 }
 
 int main(int argc, char **argv)
@@ -372,6 +548,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_killed_supervisor_leaves_no_process_and_a_known_end),
         cmocka_unit_test(a_restarted_agent_finds_its_work),
         cmocka_unit_test(out_of_memory_is_told_apart_by_the_kernels_count),
+        cmocka_unit_test(processes_beyond_the_limit_cannot_be_made),
+        cmocka_unit_test(cpu_time_is_limited_to_what_was_asked),
+        cmocka_unit_test(a_folder_beyond_its_limit_ends_the_job),
+        cmocka_unit_test(the_disk_is_counted_without_links_and_once),
+        cmocka_unit_test(version_2_has_one_group_with_all_limits),
+        cmocka_unit_test(a_group_of_version_2_ends_with_all_in_it),
     };
 
     if (argc != 2)

@@ -14,7 +14,10 @@ struct agent_options {
     const char *server;          /* URL */
     const char *server_for_jobs; /* the same as jobs reach it, where that differs; or NULL */
     const char *executor;        /* "process" */
-    const char *image;           /* of jobs that name none; NULL with "process" */
+    const char *docker_socket;   /* NULL: where it usually is */
+    bool allow_old_runc;
+    int64_t pull_patience_ms;   /* with a registry that is away */
+    const char *image;          /* of jobs that name none; NULL with "process" */
     const char *const *volumes; /* jobs may be given some below these real paths; NULL-terminated */
     const char *key_text;       /* of the agent */
     const char *ca_file;        /* or NULL */

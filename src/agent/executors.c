@@ -1,6 +1,8 @@
 /* The table of executors. */
 #include "agent/executors.h"
 
+#include "base/log.h"
+#include "drivers/executor/docker/docker_executor.h"
 #include "drivers/executor/process/process_executor.h"
 
 static void release_process(void *own)
@@ -24,11 +26,50 @@ static enum err_code open_process(const struct agent_options *options, const cha
     return OK;
 }
 
+static void release_docker(void *own)
+{
+    docker_executor_free(own);
+}
+
+/* A container has a loopback of its own. */
+static void note_server(const struct agent_options *options)
+{
+    const char *server = options->server_for_jobs ? options->server_for_jobs : options->server;
+    static const char *const loopback[] = {"//127.", "//localhost", "//[::1]"};
+
+    for (size_t i = 0; i < ARRAY_LEN(loopback); i++) {
+        if (strstr(server, loopback[i]))
+            log_warn("server.not_for_containers", "server", server, "meaning",
+                     "jobs cannot reach it: what they log comes when they have ended", "help",
+                     "--server-for-jobs names the server as containers reach it");
+    }
+}
+
+static enum err_code open_docker(const struct agent_options *options, const char *root,
+                                 struct agent_executor *ret_executor, struct err *err)
+{
+    struct docker_executor_options own = {.root = root,
+                                          .socket = options->docker_socket,
+                                          .set_user = options->set_user,
+                                          .uid = options->uid,
+                                          .gid = options->gid,
+                                          .allow_old_runc = options->allow_old_runc,
+                                          .patience_ms = options->pull_patience_ms};
+    struct docker_executor *executor = NULL;
+
+    TRY(docker_executor_new(&executor, &own, err));
+    note_server(options);
+    *ret_executor = (struct agent_executor){
+        .port = docker_executor_port(executor), .own = executor, .release = release_docker};
+    return OK;
+}
+
 static const struct {
     const char *name;
     enum err_code (*open)(const struct agent_options *options, const char *root,
                           struct agent_executor *ret_executor, struct err *err);
 } executors[] = {
+    {"docker", open_docker},
     {"process", open_process},
 };
 
@@ -51,5 +92,5 @@ void agent_executor_close(struct agent_executor *executor)
 
 const char *agent_executor_names(void)
 {
-    return "process";
+    return "docker or process";
 }

@@ -13,5 +13,5 @@ struct agent_executor {
 MUST_CHECK enum err_code agent_executor_open(const struct agent_options *options, const char *root,
                                              struct agent_executor *ret_executor, struct err *err);
 void agent_executor_close(struct agent_executor *executor); /* accepts a zeroed one */
-/* "docker, process": for people. */
+/* "docker or process": for people. */
 const char *agent_executor_names(void);

@@ -19,20 +19,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PRODUCT        "euvyra-agent/" EUVYRA_VERSION
-#define KEY_FILE_BYTES 4096
-#define SLOTS_MAX      10000
-#define VOLUMES_MAX    64
-#define CONSOLE_MB     1024
-#define CONSOLE_MB_MAX (1024 * 1024)
+#define PRODUCT          "euvyra-agent/" EUVYRA_VERSION
+#define KEY_FILE_BYTES   4096
+#define SLOTS_MAX        10000
+#define VOLUMES_MAX      64
+#define PULL_MINUTES     5
+#define PULL_MINUTES_MAX 1440
+#define CONSOLE_MB       1024
+#define CONSOLE_MB_MAX   (1024 * 1024)
 
 extern char **environ;
 
 struct arguments {
     const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level, *console_mb;
+    const char *docker_socket, *pull_minutes;
     const char *server_for_jobs, *executor, *image, *nvml, *volumes[VOLUMES_MAX + 1];
     size_t volume_count;
-    bool allow_root, help, version;
+    bool allow_root, allow_old_runc, help, version;
 };
 
 static const char usage[] =
@@ -45,13 +48,17 @@ static const char usage[] =
     "  --dir DIR         where the agent keeps its work; made when it is missing\n"
     "  --name NAME       refuse to start when the key is another agent's\n"
     "  --target TARGET   refuse to start when the agent is at another target\n"
-    "  --executor NAME   what jobs run in: process; default process\n"
+    "  --executor NAME   what jobs run in: docker or process; default process\n"
     "  --image NAME      the image of jobs that name none; not with process\n"
     "  --volumes DIR     jobs may be given volumes that lie below this folder; can be repeated\n"
     "  --server-for-jobs URL\n"
     "                    the server as jobs reach it, where that is not --server\n"
     "  --nvml FILE       NVIDIA's management library, where the system does not find\n"
     "                    libnvidia-ml.so.1; also EUVYRA_NVML\n"
+    "  --docker-socket PATH\n"
+    "                    of the Docker engine; default /var/run/docker.sock\n"
+    "  --pull-minutes N  how long a registry that is away is waited for; default 5\n"
+    "  --allow-old-runc  use a Docker engine whose runc is old; read docs/docker.md first\n"
     "  --slots N         jobs at once; default one for each CPU\n"
     "  --console-mb N    keep N MiB of an attempt's console text, leave out what follows;\n"
     "                    default 1024\n"
@@ -83,32 +90,36 @@ static enum err_code add_volume(struct arguments *a, const char *dir, struct err
     return OK;
 }
 
+static const struct option known_options[] = {
+    {"server", required_argument, NULL, 's'},
+    {"key-file", required_argument, NULL, 'k'},
+    {"dir", required_argument, NULL, 'd'},
+    {"name", required_argument, NULL, 'n'},
+    {"target", required_argument, NULL, 't'},
+    {"slots", required_argument, NULL, 'S'},
+    {"job-user", required_argument, NULL, 'u'},
+    {"executor", required_argument, NULL, 'e'},
+    {"image", required_argument, NULL, 'i'},
+    {"volumes", required_argument, NULL, 'V'},
+    {"server-for-jobs", required_argument, NULL, 'j'},
+    {"nvml", required_argument, NULL, 'N'},
+    {"docker-socket", required_argument, NULL, 'D'},
+    {"pull-minutes", required_argument, NULL, 'p'},
+    {"allow-old-runc", no_argument, NULL, 'o'},
+    {"log-level", required_argument, NULL, 'l'},
+    {"allow-root", no_argument, NULL, 'r'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'v'},
+    {"console-mb", required_argument, NULL, 'c'},
+    {0},
+};
+
 static enum err_code parse(int argc, char **argv, struct arguments *a, struct err *err)
 {
-    static const struct option options[] = {
-        {"server", required_argument, NULL, 's'},
-        {"key-file", required_argument, NULL, 'k'},
-        {"dir", required_argument, NULL, 'd'},
-        {"name", required_argument, NULL, 'n'},
-        {"target", required_argument, NULL, 't'},
-        {"slots", required_argument, NULL, 'S'},
-        {"job-user", required_argument, NULL, 'u'},
-        {"executor", required_argument, NULL, 'e'},
-        {"image", required_argument, NULL, 'i'},
-        {"volumes", required_argument, NULL, 'V'},
-        {"server-for-jobs", required_argument, NULL, 'j'},
-        {"nvml", required_argument, NULL, 'N'},
-        {"log-level", required_argument, NULL, 'l'},
-        {"allow-root", no_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'v'},
-        {"console-mb", required_argument, NULL, 'c'},
-        {0},
-    };
     int c;
 
     opterr = 0;
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "", known_options, NULL)) != -1) {
         switch (c) {
         case 's': a->server = optarg; break;
         case 'k': a->key_file = optarg; break;
@@ -124,6 +135,9 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         case 'j': a->server_for_jobs = optarg; break;
         case 'V': TRY(add_volume(a, optarg, err)); break;
         case 'c': a->console_mb = optarg; break;
+        case 'D': a->docker_socket = optarg; break;
+        case 'p': a->pull_minutes = optarg; break;
+        case 'o': a->allow_old_runc = true; break;
         case 'r': a->allow_root = true; break;
         case 'h': a->help = true; break;
         case 'v': a->version = true; break;
@@ -194,6 +208,21 @@ static enum err_code take_key(const char *path, char ret_key[KEY_TEXT_BYTES], st
     return OK;
 }
 
+static enum err_code take_docker(const struct arguments *a, struct agent_options *o,
+                                 struct err *err)
+{
+    int64_t minutes = PULL_MINUTES;
+
+    o->docker_socket = a->docker_socket;
+    o->allow_old_runc = a->allow_old_runc;
+    if (a->pull_minutes && (!str_to_i64(str_from(a->pull_minutes), &minutes) || minutes < 0 ||
+                            minutes > PULL_MINUTES_MAX))
+        return err_set(err, ERR_INVALID, "--pull-minutes is a number from 0 to %d, not \"%.20s\"",
+                       PULL_MINUTES_MAX, a->pull_minutes);
+    o->pull_patience_ms = minutes * 60000;
+    return OK;
+}
+
 static enum err_code take_executor(const struct arguments *a, struct agent_options *o,
                                    struct err *err)
 {
@@ -237,6 +266,7 @@ static enum err_code take_options(const struct arguments *a, struct agent_option
     if (a->log_level)
         TRY(take_level(a->log_level, err));
     TRY(take_executor(a, o, err));
+    TRY(take_docker(a, o, err));
     o->server = a->server;
     o->name = a->name;
     o->target = a->target;

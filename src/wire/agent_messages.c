@@ -678,8 +678,9 @@ enum err_code wire_poll_decode(struct arena *arena, json_t *body, struct wire_po
     json_take_array_opt(&r, "attempts", WIRE_ATTEMPTS_MAX, &attempts);
     if (!boot_is_valid(poll.boot))
         json_reader_fail(&r, "boot", "expected 12 of a-z and 2-7");
-    if (!str_eq_c(poll.executor, "process"))
-        json_reader_fail(&r, "executor", "expected \"process\"");
+    if (!str_eq_c(poll.executor, "process") && !str_eq_c(poll.executor, "docker") &&
+        !str_eq_c(poll.executor, "kubernetes"))
+        json_reader_fail(&r, "executor", "expected \"process\", \"docker\" or \"kubernetes\"");
     if (!capacity)
         json_reader_fail(&r, "capacity", "is required");
     if (!attempts)

@@ -42,7 +42,7 @@ struct wire_attempt {
 struct wire_poll {
     struct str boot; /* WIRE_BOOT_LEN characters, new at each start */
     struct str version;
-    struct str executor; /* "process" */
+    struct str executor; /* "process", "docker", "kubernetes" */
     int64_t slots, cpus, memory_bytes, gpus;
     struct str gpu_type;      /* "A100"; len 0: none, or not known */
     int64_t gpu_memory_bytes; /* of one; 0: not known */

@@ -2335,7 +2335,7 @@ export interface components {
             boot: string;
             version: string;
             /** @enum {string} */
-            executor?: "process";
+            executor?: "process" | "docker" | "kubernetes";
             wait_ms: number;
             capacity: {
                 slots: number;

@@ -3,6 +3,7 @@
 #include "drivers/executor/process/attempt_console.h"
 
 #include "base/log.h"
+#include "drivers/common/console_text.h"
 #include "drivers/executor/process/attempt_files.h"
 #include "sys/file.h"
 
@@ -36,7 +37,7 @@ void attempt_console_trim(struct attempt_console *console)
 {
     int64_t size = size_of(console);
 
-    if (console->bytes_max == 0 || size <= console->hole_end + ATTEMPT_CONSOLE_SLACK)
+    if (console->bytes_max == 0 || size <= console->hole_end + CONSOLE_SLACK)
         return;
     if (fallocate(console->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)console->hole_end,
                   (off_t)(size - console->hole_end)) == 0) {
@@ -52,18 +53,9 @@ void attempt_console_trim(struct attempt_console *console)
 void attempt_console_finish(struct attempt_console *console)
 {
     int64_t left_out = console->cut_bytes + MAX(size_of(console) - console->bytes_max, 0);
-    char line[200];
     struct err err;
 
-    if (console->bytes_max == 0 || left_out <= ATTEMPT_CONSOLE_SLACK)
-        return;
-    int len = snprintf(line, sizeof line,
-                       "\neuvyra-agent: console text is kept up to %lld bytes; the %lld bytes "
-                       "after that were left out\n",
-                       (long long)console->bytes_max, (long long)left_out);
-    if (ftruncate(console->fd, (off_t)console->bytes_max) != 0)
-        log_warn("attempt.console", "error", strerror(errno));
-    else if (file_write_all(console->fd, line, (size_t)len, &err) != OK)
+    if (console_text_cut(console->fd, console->bytes_max, left_out, &err) != OK)
         log_warn("attempt.console", "error", err.text);
 }
 

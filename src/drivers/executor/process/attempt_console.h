@@ -10,9 +10,6 @@
 
 #include <stdint.h>
 
-/* So many bytes too much are kept: a line about them would hardly be shorter. */
-#define ATTEMPT_CONSOLE_SLACK 4096
-
 struct attempt_console {
     int fd;            /* -1: not open; writes at the end of the file */
     int64_t bytes_max; /* 0: no limit */

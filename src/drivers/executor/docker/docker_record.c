@@ -1,0 +1,189 @@
+/* Small files, written whole. */
+#include "drivers/executor/docker/docker_record.h"
+
+#include "base/json.h"
+#include "sys/file.h"
+
+#include <stdio.h>
+
+#define RECORD_BYTES_MAX (64 * 1024)
+
+void docker_path(const char *folder, const char *name, char ret_path[DOCKER_PATH_BYTES])
+{
+    (void)snprintf(ret_path, DOCKER_PATH_BYTES, "%s/%s", folder, name);
+}
+
+static enum err_code write_text(const char *folder, const char *name, const struct buf *text,
+                                struct err *err)
+{
+    char path[DOCKER_PATH_BYTES];
+
+    docker_path(folder, name, path);
+    TRY(buf_check(text, name, err));
+    return file_write_atomic(path, buf_str(text), 0600, err);
+}
+
+static enum err_code read_json(const char *folder, const char *name, json_t **ret_document,
+                               struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    char path[DOCKER_PATH_BYTES];
+
+    docker_path(folder, name, path);
+    TRY(file_read(path, RECORD_BYTES_MAX, &text, err));
+    return json_parse(buf_str(&text), RECORD_BYTES_MAX, ret_document, err);
+}
+
+static void put_i64(struct json_writer *w, const char *key, int64_t value)
+{
+    json_put_key(w, key);
+    json_put_i64(w, value);
+}
+
+static void put_bool(struct json_writer *w, const char *key, bool value)
+{
+    json_put_key(w, key);
+    json_put_bool(w, value);
+}
+
+static void put_text(struct json_writer *w, const char *key, const char *value)
+{
+    json_put_key(w, key);
+    json_put_text(w, value);
+}
+
+static void copy_text(char *out, size_t size, struct str text)
+{
+    (void)snprintf(out, size, "%.*s", STR_ARG(text));
+}
+
+enum err_code docker_record_write(const char *folder, const struct docker_record *record,
+                                  struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    struct json_writer w;
+
+    buf_init(&text, RECORD_BYTES_MAX);
+    json_writer_init(&w, &text);
+    json_begin_object(&w);
+    put_i64(&w, "timeout_s", record->timeout_s);
+    put_i64(&w, "grace_s", record->grace_s);
+    put_i64(&w, "console_bytes_max", record->console_bytes_max);
+    put_text(&w, "image", record->image);
+    put_bool(&w, "started", record->started);
+    put_bool(&w, "timed_out", record->timed_out);
+    json_end_object(&w);
+    return write_text(folder, "docker.json", &text, err);
+}
+
+enum err_code docker_record_read(const char *folder, struct docker_record *ret_record,
+                                 struct err *err)
+{
+    CLEANUP(json_release) json_t *document = NULL;
+    struct docker_record record = {0};
+    struct str image = STR("");
+    struct json_reader r;
+
+    TRY(read_json(folder, "docker.json", &document, err));
+    json_reader_init(&r, document, "", err);
+    json_take_i64(&r, "timeout_s", 0, INT64_MAX, &record.timeout_s);
+    json_take_i64(&r, "grace_s", 0, INT64_MAX, &record.grace_s);
+    json_take_i64(&r, "console_bytes_max", 0, INT64_MAX, &record.console_bytes_max);
+    json_take_text_opt(&r, "image", EXECUTOR_IMAGE_BYTES - 1, &image);
+    json_take_bool_opt(&r, "started", &record.started);
+    json_take_bool_opt(&r, "timed_out", &record.timed_out);
+    TRY(json_reader_end_open(&r));
+    copy_text(record.image, sizeof(record.image), image);
+    *ret_record = record;
+    return OK;
+}
+
+enum err_code docker_end_write(const char *folder, const struct executor_look *look,
+                               struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    struct json_writer w;
+
+    buf_init(&text, RECORD_BYTES_MAX);
+    json_writer_init(&w, &text);
+    json_begin_object(&w);
+    json_put_key(&w, "started_at");
+    json_put_time(&w, look->started_at);
+    json_put_key(&w, "ended_at");
+    json_put_time(&w, look->ended_at);
+    put_i64(&w, "run_time_ms", look->run_time_ms);
+    put_i64(&w, "exit_code", look->exit_code);
+    put_i64(&w, "exit_signal", look->exit_signal);
+    put_bool(&w, "oom", look->oom);
+    put_bool(&w, "timed_out", look->timed_out);
+    put_bool(&w, "failed_to_start", look->failed_to_start);
+    put_bool(&w, "was_stopped", look->was_stopped);
+    put_bool(&w, "image_failed", look->image_failed);
+    put_bool(&w, "disk_full", look->disk_full);
+    put_text(&w, "image", look->image);
+    put_text(&w, "reason", look->reason);
+    json_end_object(&w);
+    return write_text(folder, "ended.json", &text, err);
+}
+
+static void take_flags(struct json_reader *r, struct executor_look *look)
+{
+    json_take_bool_opt(r, "oom", &look->oom);
+    json_take_bool_opt(r, "timed_out", &look->timed_out);
+    json_take_bool_opt(r, "failed_to_start", &look->failed_to_start);
+    json_take_bool_opt(r, "was_stopped", &look->was_stopped);
+    json_take_bool_opt(r, "image_failed", &look->image_failed);
+    json_take_bool_opt(r, "disk_full", &look->disk_full);
+}
+
+enum err_code docker_end_read(const char *folder, struct executor_look *ret_look, struct err *err)
+{
+    CLEANUP(json_release) json_t *document = NULL;
+    struct executor_look look = {
+        .phase = EXECUTOR_ENDED, .started_at = TIME_NONE, .ended_at = TIME_NONE};
+    struct str image = STR(""), reason = STR("");
+    int64_t exit_code = -1, exit_signal = 0;
+    struct json_reader r;
+
+    TRY(read_json(folder, "ended.json", &document, err));
+    json_reader_init(&r, document, "", err);
+    json_take_time_opt(&r, "started_at", &look.started_at);
+    json_take_time_opt(&r, "ended_at", &look.ended_at);
+    json_take_i64(&r, "run_time_ms", -1, INT64_MAX, &look.run_time_ms);
+    json_take_i64(&r, "exit_code", -1, INT32_MAX, &exit_code);
+    json_take_i64(&r, "exit_signal", 0, 255, &exit_signal);
+    take_flags(&r, &look);
+    json_take_text_opt(&r, "image", EXECUTOR_IMAGE_BYTES - 1, &image);
+    json_take_text_opt(&r, "reason", EXECUTOR_REASON_BYTES - 1, &reason);
+    TRY(json_reader_end_open(&r));
+    look.exit_code = (int)exit_code;
+    look.exit_signal = (int)exit_signal;
+    copy_text(look.image, sizeof(look.image), image);
+    copy_text(look.reason, sizeof(look.reason), reason);
+    *ret_look = look;
+    return OK;
+}
+
+enum err_code docker_request_write(const char *folder, const char *name, time_ms at,
+                                   struct err *err)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+
+    if (docker_request_read(folder, name) != TIME_NONE)
+        return OK;
+    buf_init(&text, 64);
+    (void)buf_printf(&text, "%lld", (long long)at);
+    return write_text(folder, name, &text, err);
+}
+
+time_ms docker_request_read(const char *folder, const char *name)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    char path[DOCKER_PATH_BYTES];
+    int64_t at;
+
+    docker_path(folder, name, path);
+    if (file_read(path, 64, &text, NULL) != OK || !str_to_i64(buf_str(&text), &at))
+        return TIME_NONE;
+    return at;
+}

@@ -313,6 +313,7 @@ static enum err_code agent_open(struct agent_loop *agent, struct err *err)
     agent->works = mem_array(WORKS_MAX, sizeof(agent->works[0]));
     agent->env = (struct work_env){.options = options,
                                    .executor = agent->executor.port,
+                                   .gpus = agent->gpus,
                                    .unsent_dir = agent->unsent,
                                    .agent_stops = &agent->stops};
     return OK;

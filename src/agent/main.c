@@ -1,6 +1,7 @@
 /* euvyra-agent: options, and the verbs it runs itself with: attempt (a supervisor), unpack, upload.
  */
 #include "agent/agent.h"
+#include "agent/gpu_claims.h"
 #include "base/log.h"
 #include "crypto/secret.h"
 #include "drivers/executor/process/attempt_supervisor.h"
@@ -33,7 +34,7 @@ extern char **environ;
 struct arguments {
     const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level, *console_mb;
     const char *docker_socket, *pull_minutes;
-    const char *server_for_jobs, *executor, *image, *nvml, *volumes[VOLUMES_MAX + 1];
+    const char *server_for_jobs, *executor, *image, *nvml, *gpu_claims, *volumes[VOLUMES_MAX + 1];
     size_t volume_count;
     bool allow_root, allow_old_runc, help, version;
 };
@@ -55,6 +56,8 @@ static const char usage[] =
     "                    the server as jobs reach it, where that is not --server\n"
     "  --nvml FILE       NVIDIA's management library, where the system does not find\n"
     "                    libnvidia-ml.so.1; also EUVYRA_NVML\n"
+    "  --gpu-claims DIR  says which job has which GPU, for all agents of this machine;\n"
+    "                    default " GPU_CLAIMS_DIR "\n"
     "  --docker-socket PATH\n"
     "                    of the Docker engine; default /var/run/docker.sock\n"
     "  --pull-minutes N  how long a registry that is away is waited for; default 5\n"
@@ -103,6 +106,7 @@ static const struct option known_options[] = {
     {"volumes", required_argument, NULL, 'V'},
     {"server-for-jobs", required_argument, NULL, 'j'},
     {"nvml", required_argument, NULL, 'N'},
+    {"gpu-claims", required_argument, NULL, 'g'},
     {"docker-socket", required_argument, NULL, 'D'},
     {"pull-minutes", required_argument, NULL, 'p'},
     {"allow-old-runc", no_argument, NULL, 'o'},
@@ -128,6 +132,7 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         case 't': a->target = optarg; break;
         case 'S': a->slots = optarg; break;
         case 'u': a->job_user = optarg; break;
+        case 'g': a->gpu_claims = optarg; break;
         case 'N': a->nvml = optarg; break;
         case 'l': a->log_level = optarg; break;
         case 'e': a->executor = optarg; break;
@@ -271,6 +276,7 @@ static enum err_code take_options(const struct arguments *a, struct agent_option
     o->name = a->name;
     o->target = a->target;
     o->nvml = a->nvml;
+    o->gpu_claims = a->gpu_claims ? a->gpu_claims : GPU_CLAIMS_DIR;
     o->dir = a->dir;
     o->slots = slots;
     o->console_bytes_max = console_mb * 1024 * 1024;

@@ -4,6 +4,7 @@
 #include "agent/work.h"
 
 #include "agent/calls.h"
+#include "agent/work_gpus.h"
 #include "agent/work_health.h"
 #include "agent/work_prepare.h"
 #include "base/log.h"
@@ -28,6 +29,7 @@
 #define BACKOFF_MS_MAX  15000
 #define OTHERS_MS       500 /* between looks whether the other agents of an attempt have accepted */
 #define ACCEPT_MS_MAX   60000
+#define START_MS_MAX    60000
 #define RECORD_MS_MAX   300000 /* then the record is closed as it is */
 #define UPLOAD_SLICE_MS 200
 #define PROGRESS_MS     2000 /* between reports on a long start */
@@ -46,7 +48,7 @@ struct work {
     int64_t console_offset;
     int64_t retry_at_ms, backoff_ms, ended_ms;
     bool stop_sent, kill_sent;
-    bool told_starting, told_running, told_ended, uploaded;
+    bool told_starting, told_running, told_ended, uploaded, gave_gpus_back;
     char progress[EXECUTOR_REASON_BYTES]; /* as it was told last */
     int64_t progress_at_ms;
     bool never_started; /* `failure` says why */
@@ -144,25 +146,29 @@ static void note_failure(struct work *work, const char *reason)
              work->failure);
 }
 
-/* Folder, code, key, process; again and again while only the server is in the way. */
+/* Folder, code, key, GPUs, process; again and again while only the server is in the way, for a
+ * while if it is this machine. */
 static void start_work(struct work *work)
 {
+    int64_t give_up_at = clock_mono_ms() + START_MS_MAX;
+
     while (keep_calling(work)) {
         struct err err = {0};
         enum call_outcome outcome;
+        bool here;
 
         if (atomic_load(&work->stop_asked)) {
             note_failure(work, "it was stopped before it began");
             return;
         }
-        outcome = work_prepare(work->env, &work->calls, &work->offer, &work->place, &err);
+        outcome = work_prepare(work->env, &work->calls, &work->offer, &work->place, &here, &err);
         if (outcome == CALL_DONE) {
             work->told_starting = true;
             log_info("attempt.started", "attempt", work->offer.attempt.id.text, "job",
                      work->offer.job.text);
             return;
         }
-        if (outcome == CALL_REFUSED) {
+        if (outcome == CALL_REFUSED || (here && clock_mono_ms() > give_up_at)) {
             note_failure(work, err.text);
             return;
         }
@@ -283,6 +289,14 @@ static bool upload_record(struct work *work)
     return true;
 }
 
+/* Nothing of it runs any more. */
+static void give_gpus_back(struct work *work)
+{
+    if (!work->gave_gpus_back)
+        work_gpus_release(work->env, &work->offer, &work->place);
+    work->gave_gpus_back = true;
+}
+
 /* After the end: say so, send the rest, close. True when everything is acknowledged. */
 static bool close_step(struct work *work, const struct executor_look *look)
 {
@@ -290,6 +304,7 @@ static bool close_step(struct work *work, const struct executor_look *look)
 
     if (work->ended_ms == 0)
         work->ended_ms = clock_mono_ms();
+    give_gpus_back(work);
     if (!work->told_ended) {
         work->told_ended = tell(work, &status, "ended");
         return false;
@@ -365,6 +380,7 @@ static void drop(struct work *work)
     }
     if (agent_stops(work))
         return; /* the next start takes it up */
+    give_gpus_back(work);
     if (work->env->executor->remove(work->env->executor->ctx, &work->offer.attempt.id, &err) != OK)
         log_error("attempt.remove", "attempt", work->offer.attempt.id.text, "error", err.text);
 }
@@ -403,6 +419,7 @@ static void work_run(void *ctx)
     struct executor_look look;
     bool ours = true;
 
+    work_gpus_resume(work->env, &work->offer, &work->place);
     look_at(work, &look);
     if (look.phase == EXECUTOR_ABSENT) {
         ours = accept_offer(work);

@@ -5,12 +5,14 @@
 #include "agent/agent.h"
 #include "wire/agent_messages.h"
 
+struct agent_gpus; /* agent/gpus.h */
 struct work;
 
 /* What works share; outlives them. */
 struct work_env {
     const struct agent_options *options;
     const struct executor_port *executor;
+    struct agent_gpus *gpus;   /* NULL: the executor allots them itself */
     const char *unsent_dir;    /* run logs that could not be sent in time are moved here */
     _Atomic bool *agent_stops; /* then works return and leave everything running */
 };

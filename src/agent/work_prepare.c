@@ -177,7 +177,7 @@ static enum err_code start(const struct work_env *env, const struct wire_offer *
 
 enum call_outcome work_prepare(const struct work_env *env, const struct attempt_calls *calls,
                                const struct wire_offer *offer, const struct executor_place *place,
-                               struct err *err)
+                               bool *ret_here, struct err *err)
 {
     struct wire_status starting = {.state = WIRE_STARTING,
                                    .at = TIME_NONE,
@@ -186,11 +186,9 @@ enum call_outcome work_prepare(const struct work_env *env, const struct attempt_
                                    .console_bytes = -1};
     char work_dir[WORK_PATH_BYTES + 64];
     enum call_outcome outcome;
+    enum err_code code;
 
-    if (offer->gpus > 0) {
-        (void)err_set(err, ERR_UNPROCESSABLE, "this agent has no GPUs");
-        return CALL_REFUSED;
-    }
+    *ret_here = false;
     outcome = call_status(calls, &starting, err);
     if (outcome == CALL_AGAIN || outcome == CALL_FENCED)
         return outcome; /* refused: it was told before */
@@ -202,7 +200,9 @@ enum call_outcome work_prepare(const struct work_env *env, const struct attempt_
         if (outcome != CALL_DONE)
             return outcome;
     }
-    return start(env, offer, place, err) == OK ? CALL_DONE : CALL_REFUSED;
+    code = start(env, offer, place, err);
+    *ret_here = code != OK;
+    return code == OK ? CALL_DONE : code == ERR_UNAVAILABLE ? CALL_AGAIN : CALL_REFUSED;
 }
 
 enum err_code work_upload(const struct work_env *env, const struct wire_offer *offer,

@@ -2,6 +2,7 @@
 #include "agent/work_spec.h"
 
 #include "agent/job_env.h"
+#include "agent/work_gpus.h"
 #include "agent/work_health.h"
 #include "sys/file.h"
 #include "wire/offer_container.h"
@@ -133,6 +134,19 @@ static struct job_env_facts facts_of(const struct work_env *env, const struct ex
     return facts;
 }
 
+/* For programs of this host, which see all of its GPUs and are told which are theirs. */
+static const char *gpus_text(const struct work_env *env, const char *const *uuids,
+                             struct arena *arena)
+{
+    const char *text = "";
+
+    if (!env->executor->host_programs)
+        return NULL;
+    for (; uuids && *uuids; uuids++)
+        text = arena_printf(arena, "%s%s%s", text, *text ? "," : "", *uuids);
+    return text;
+}
+
 enum err_code work_spec_make(const struct work_env *env, const struct wire_offer *offer,
                              const struct executor_place *place, struct arena *arena,
                              struct executor_spec *ret_spec, struct err *err)
@@ -146,6 +160,7 @@ enum err_code work_spec_make(const struct work_env *env, const struct wire_offer
         .grace_s = offer->grace_s,
         .cpus = offer->cpus,
         .memory_bytes = offer->memory_bytes,
+        .gpu_count = offer->gpus,
         .console_bytes_max = options->console_bytes_max,
         .files = {.key = offer->key,
                   .config = offer->config,
@@ -157,7 +172,9 @@ enum err_code work_spec_make(const struct work_env *env, const struct wire_offer
 
     TRY(take_container(env, offer, arena, &spec, err));
     TRY(read_ca(env, arena, &spec.files.ca, err));
+    TRY(work_gpus_take(env, offer, place, arena, &spec.gpus, err));
     facts = facts_of(env, place, &spec.files, arena);
+    facts.gpus = gpus_text(env, spec.gpus, arena);
     TRY(work_health_port(env, offer, &facts.port, err));
     TRY(write_files(env, place->folder, &spec.files, arena, err));
     spec.env = job_env_build(arena, offer, &facts);

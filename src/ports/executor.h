@@ -53,7 +53,9 @@ struct executor_spec {
     /* Console text beyond this is left out, and the text says so; 0: no limit, else at least
      * EXECUTOR_CONSOLE_BYTES_MIN. */
     int64_t console_bytes_max;
-    const char *const *gpus; /* UUIDs, NULL-terminated; NULL: none */
+    int64_t gpu_count;
+    const char *const
+        *gpus; /* their UUIDs, NULL-terminated; NULL: none, or the executor's to say */
     const struct executor_mount *mounts;
     size_t mount_count;
     struct executor_files files;

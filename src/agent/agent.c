@@ -121,6 +121,11 @@ static void add_gpus(const struct agent_loop *agent, struct wire_poll *poll, str
 {
     struct agent_gpus_offer offer;
 
+    if (agent->executor.port->remote) { /* several machines, of which we are told the sum */
+        poll->several = true;
+        poll->gpus = agent->options->cluster.gpus;
+        poll->gpu_type = str_from(agent->options->cluster.gpu_type);
+    }
     if (!agent->gpus)
         return;
     agent_gpus_offer(agent->gpus, &offer);
@@ -308,7 +313,10 @@ static enum err_code agent_open(struct agent_loop *agent, struct err *err)
     agent->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
     TRY(http_client_new(&agent->client, &client, err));
     TRY(agent_executor_open(options, agent->root, &agent->executor, err));
-    if (!agent->executor.port->remote)
+    if (agent->executor.port->remote) {
+        agent->cpus = options->cluster.cpus;
+        agent->memory_bytes = options->cluster.memory_bytes;
+    } else
         TRY(agent_gpus_new(&agent->gpus, &gpus, err));
     agent->works = mem_array(WORKS_MAX, sizeof(agent->works[0]));
     agent->env = (struct work_env){.options = options,

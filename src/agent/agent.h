@@ -3,6 +3,7 @@
  * and be started again. thread: main */
 #pragma once
 
+#include "agent/cluster_options.h"
 #include "net/http_client.h"
 #include "ports/executor.h"
 
@@ -19,15 +20,16 @@ struct agent_options {
     int64_t pull_patience_ms;   /* with a registry that is away */
     const char *image;          /* of jobs that name none; NULL with "process" */
     const char *const *volumes; /* jobs may be given some below these real paths; NULL-terminated */
-    const char *key_text;       /* of the agent */
-    const char *ca_file;        /* or NULL */
-    const char *name;           /* checked against the key; NULL: not */
-    const char *target;         /* the same */
-    const char *dir;            /* the agent's folder */
-    const char *program;        /* this program, absolute */
-    const char *gpu_claims;     /* folder that all agents of the machine share */
-    const char *nvml;           /* NVIDIA's library; NULL: where the system has it */
-    const char *euvyra;         /* the command line beside it, or NULL */
+    struct agent_cluster cluster; /* with "kubernetes" */
+    const char *key_text;         /* of the agent */
+    const char *ca_file;          /* or NULL */
+    const char *name;             /* checked against the key; NULL: not */
+    const char *target;           /* the same */
+    const char *dir;              /* the agent's folder */
+    const char *program;          /* this program, absolute */
+    const char *gpu_claims;       /* folder that all agents of the machine share */
+    const char *nvml;             /* NVIDIA's library; NULL: where the system has it */
+    const char *euvyra;           /* the command line beside it, or NULL */
     const char *version;
     int64_t console_bytes_max; /* of console text an attempt keeps here; see ports/executor.h */
     int64_t slots;             /* jobs at once; 0: one for each CPU */

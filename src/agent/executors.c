@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "drivers/executor/docker/docker_executor.h"
+#include "drivers/executor/kubernetes/kubernetes_executor.h"
 #include "drivers/executor/process/process_executor.h"
 
 static void release_process(void *own)
@@ -64,12 +65,34 @@ static enum err_code open_docker(const struct agent_options *options, const char
     return OK;
 }
 
+static void release_kubernetes(void *own)
+{
+    kubernetes_executor_free(own);
+}
+
+static enum err_code open_kubernetes(const struct agent_options *options, const char *root,
+                                     struct agent_executor *ret_executor, struct err *err)
+{
+    struct kubernetes_executor_options own = {.root = root,
+                                              .kubeconfig = options->cluster.kubeconfig,
+                                              .space = options->cluster.space,
+                                              .tools_image = options->cluster.tools_image,
+                                              .uid = options->cluster.pod_user};
+    struct kubernetes_executor *executor = NULL;
+
+    TRY(kubernetes_executor_new(&executor, &own, err));
+    *ret_executor = (struct agent_executor){
+        .port = kubernetes_executor_port(executor), .own = executor, .release = release_kubernetes};
+    return OK;
+}
+
 static const struct {
     const char *name;
     enum err_code (*open)(const struct agent_options *options, const char *root,
                           struct agent_executor *ret_executor, struct err *err);
 } executors[] = {
     {"docker", open_docker},
+    {"kubernetes", open_kubernetes},
     {"process", open_process},
 };
 
@@ -92,5 +115,5 @@ void agent_executor_close(struct agent_executor *executor)
 
 const char *agent_executor_names(void)
 {
-    return "docker or process";
+    return "docker, kubernetes or process";
 }

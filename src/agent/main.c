@@ -1,7 +1,9 @@
-/* euvyra-agent: options, and the verbs it runs itself with: attempt (a supervisor), unpack, upload.
+/* euvyra-agent: options, and the verbs it runs itself with: attempt (a supervisor), unpack, upload;
+ * fetch and follow inside a pod.
  */
 #include "agent/agent.h"
 #include "agent/gpu_claims.h"
+#include "agent/pod_tools.h"
 #include "base/log.h"
 #include "crypto/secret.h"
 #include "drivers/executor/process/attempt_supervisor.h"
@@ -36,6 +38,7 @@ struct arguments {
     const char *docker_socket, *pull_minutes;
     const char *server_for_jobs, *executor, *image, *nvml, *gpu_claims, *volumes[VOLUMES_MAX + 1];
     size_t volume_count;
+    struct cluster_arguments cluster;
     bool allow_root, allow_old_runc, help, version;
 };
 
@@ -49,7 +52,7 @@ static const char usage[] =
     "  --dir DIR         where the agent keeps its work; made when it is missing\n"
     "  --name NAME       refuse to start when the key is another agent's\n"
     "  --target TARGET   refuse to start when the agent is at another target\n"
-    "  --executor NAME   what jobs run in: docker or process; default process\n"
+    "  --executor NAME   what jobs run in: docker, kubernetes or process; default process\n"
     "  --image NAME      the image of jobs that name none; not with process\n"
     "  --volumes DIR     jobs may be given volumes that lie below this folder; can be repeated\n"
     "  --server-for-jobs URL\n"
@@ -61,8 +64,8 @@ static const char usage[] =
     "  --docker-socket PATH\n"
     "                    of the Docker engine; default /var/run/docker.sock\n"
     "  --pull-minutes N  how long a registry that is away is waited for; default 5\n"
-    "  --allow-old-runc  use a Docker engine whose runc is old; read docs/docker.md first\n"
-    "  --slots N         jobs at once; default one for each CPU\n"
+    "  --allow-old-runc  use a Docker engine whose runc is old; read docs/docker.md "
+    "first\n" CLUSTER_USAGE "  --slots N         jobs at once; default one for each CPU\n"
     "  --console-mb N    keep N MiB of an attempt's console text, leave out what follows;\n"
     "                    default 1024\n"
     "  --job-user USER   run jobs as this user (needs root)\n"
@@ -115,6 +118,7 @@ static const struct option known_options[] = {
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'v'},
     {"console-mb", required_argument, NULL, 'c'},
+    CLUSTER_OPTIONS,
     {0},
 };
 
@@ -147,6 +151,8 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         case 'h': a->help = true; break;
         case 'v': a->version = true; break;
         default:
+            if (cluster_option_take(&a->cluster, c, optarg))
+                break;
             return err_set(err, ERR_INVALID, "option \"%.60s\" is unknown or lacks its value",
                            argv[optind - 1]);
         }
@@ -237,6 +243,8 @@ static enum err_code take_executor(const struct arguments *a, struct agent_optio
     o->image = a->image;
     o->volumes = a->volumes;
     o->server_for_jobs = a->server_for_jobs;
+    TRY(cluster_options_check(&a->cluster, strcmp(o->executor, "kubernetes") == 0, &o->cluster,
+                              err));
     if (process && a->image)
         return err_set(err, ERR_INVALID, "--image is not for --executor process");
     if (process && a->volume_count)
@@ -360,6 +368,20 @@ static int run_upload(const char *dir)
     return 0;
 }
 
+static int run_fetch(const char *digest, const char *dir)
+{
+    struct err err = {0};
+
+    return pod_fetch(digest, dir, PRODUCT, &err) == OK ? 0 : fail(&err);
+}
+
+static int run_follow(const char *dir)
+{
+    struct err err = {0};
+
+    return pod_follow(dir, PRODUCT, &err) == OK ? 0 : fail(&err);
+}
+
 int main(int argc, char **argv)
 {
     int64_t lock_fd = -1;
@@ -371,6 +393,10 @@ int main(int argc, char **argv)
         return attempt_supervise(argv[2], (int)lock_fd);
     if (argc == 3 && strcmp(argv[1], "unpack") == 0)
         return run_unpack(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "fetch") == 0)
+        return run_fetch(argv[2], argv[3]);
+    if (argc == 3 && strcmp(argv[1], "follow") == 0)
+        return run_follow(argv[2]);
     if (argc == 3 && strcmp(argv[1], "upload") == 0)
         return run_upload(argv[2]);
     return run_agent(argc, argv);

@@ -1,0 +1,27 @@
+/* What a Job and its pod, as last seen, say about an attempt. Pure. thread: any
+ *
+ * An end is believed only when it cannot be undone: the Job is in a terminal state or gone, or its
+ * pod has ended by itself. A pod that is being taken away may mean that the Job was suspended
+ * again, and goes on later. */
+#pragma once
+
+#include "drivers/executor/kubernetes/objects.h"
+#include "ports/executor.h"
+
+struct pod_facts {
+    struct kube_job job;
+    struct kube_pod pod;
+    bool stop_asked, kill_asked; /* of us */
+    bool timed_out;              /* we ended it for its time limit */
+    bool has_code;               /* there is a container `prepare` */
+    time_ms now;
+};
+
+struct pod_verdict {
+    struct executor_look look; /* without console_bytes */
+    bool never;  /* it can never start: its pod must be ended now; `look` then is how it ended */
+    bool orphan; /* its Job is gone, its pod runs on: it must be ended */
+};
+
+/* The Job was created and told to run before. */
+void pod_judge(const struct pod_facts *facts, struct pod_verdict *ret_verdict);

@@ -6,9 +6,11 @@ with Server(tmp_path / "data") as server, Agent(server, tmp_path / "agent") as a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from support import BUILD, WAIT_S, Server, make_id
@@ -57,6 +59,17 @@ class Agent:
         )
         log.close()
         return self
+
+    @contextlib.contextmanager
+    def ended(self) -> Iterator[Agent]:
+        """Ends it on the way out, however it was started."""
+        try:
+            yield self
+        finally:
+            self.__exit__()
+
+    def log(self) -> str:
+        return self.folder.with_suffix(".log").read_text()
 
     def __enter__(self) -> Agent:
         return self.start()

@@ -9,7 +9,7 @@ RETURNING id;
 -- columns: agent_columns
 a.id, a.public_id, a.name, a.target_id, t.name, a.boot, a.version, a.executor, a.slots,
     a.cpus, a.memory_bytes, a.gpus, a.created_ms, a.seen_ms, a.gpu_type, a.gpu_memory_bytes,
-    a.several, a.features, a.conflict_ms
+    a.several, a.features, a.conflict_ms, a.maintenance, a.maintenance_until_ms
 
 -- name: agent_by_public_id
 -- one row
@@ -62,6 +62,14 @@ WHERE id = :id;
 
 -- name: agent_conflict_set
 UPDATE agent SET conflict_ms = :conflict_ms WHERE id = :id;
+
+-- name: agent_maintenance
+UPDATE agent SET maintenance = :maintenance, maintenance_until_ms = :until_ms WHERE id = :id;
+
+-- name: agent_list_of_target
+SELECT {agent_columns}
+FROM agent a JOIN target t ON t.id = a.target_id
+WHERE a.target_id = :target_id AND a.removed_ms IS NULL ORDER BY a.id LIMIT :limit;
 
 -- name: agent_remove
 UPDATE agent SET removed_ms = :now_ms, name = :freed_name WHERE id = :id;
@@ -208,6 +216,9 @@ DELETE FROM access_key WHERE attempt_id IN (SELECT a.id FROM attempt a WHERE a.j
 -- name: job_delete_placements
 DELETE FROM placement WHERE attempt_id IN (SELECT a.id FROM attempt a WHERE a.job_id = :job_id);
 
+-- name: job_delete_attempt_gpus
+DELETE FROM attempt_gpu WHERE attempt_id IN (SELECT a.id FROM attempt a WHERE a.job_id = :job_id);
+
 -- name: job_delete_attempts
 DELETE FROM attempt WHERE job_id = :job_id;
 
@@ -234,7 +245,8 @@ RETURNING id;
 a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.target_id, t.name, a.step,
     a.offered_ms, a.started_ms, a.ended_ms, a.charged_ms, a.run_time_ms, a.gpu_ms, a.cost_micro,
     a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom, a.final,
-    a.ending, a.reason, a.health, a.health_since_ms, a.health_problem, a.image, a.progress
+    a.ending, a.reason, a.health, a.health_since_ms, a.health_problem, a.image, a.progress,
+    a.energy_mj, a.idle_ms
 
 -- name: attempt_by_public_id
 -- one row

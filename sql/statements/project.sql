@@ -7,7 +7,9 @@ RETURNING id;
 
 -- name: project_by_name
 -- one row
-SELECT id, name, title, description, created_ms, silent_s, retain_days FROM project WHERE name = :name;
+SELECT id, name, title, description, created_ms, silent_s, retain_days,
+    idle_gpus, idle_minutes
+FROM project WHERE name = :name;
 
 -- name: project_list
 SELECT p.id, p.name, p.title, p.description, p.created_ms, coalesce(m.role, '') AS role,
@@ -15,7 +17,7 @@ SELECT p.id, p.name, p.title, p.description, p.created_ms, coalesce(m.role, '') 
     (SELECT count(r.id) FROM run r WHERE r.project_id = p.id AND r.state = 'running') AS running_count,
     (SELECT max(r.created_ms) FROM run r WHERE r.project_id = p.id) AS last_run_ms,
     (SELECT CAST(coalesce(sum(j.cost_micro), 0) AS INTEGER) FROM job j WHERE j.project_id = p.id) AS cost_micro,
-    p.silent_s, p.retain_days
+    p.silent_s, p.retain_days, p.idle_gpus, p.idle_minutes
 FROM project p
 LEFT JOIN member m ON m.project_id = p.id AND m.user_id = :user_id
 WHERE p.name > :after_name AND (:everything = 1 OR m.role IS NOT NULL)
@@ -31,7 +33,7 @@ SELECT
 
 -- name: project_update
 UPDATE project SET title = :title, description = :description, silent_s = :silent_s,
-    retain_days = :retain_days
+    retain_days = :retain_days, idle_gpus = :idle_gpus, idle_minutes = :idle_minutes
 WHERE id = :id;
 
 -- name: project_retain_list

@@ -4,6 +4,7 @@
 
 #include "agent/executors.h"
 #include "agent/gpus.h"
+#include "agent/node_report.h"
 #include "agent/work.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,12 +24,15 @@
 #define BACKOFF_MS_MIN 500
 #define BACKOFF_MS_MAX 15000
 #define PATH_BYTES     2048
+#define NODE_EVERY_MS  600000
 
 struct agent_loop {
     const struct agent_options *options;
     struct http_client *client;
     struct agent_executor executor;
     struct agent_gpus *gpus; /* NULL: the machine is not ours to look at */
+    struct node_report *report;
+    int64_t node_version, node_at_ms; /* of what the server was told of the machine; 0: nothing */
     struct work_env env;
     struct work **works; /* WORKS_MAX */
     size_t work_count;
@@ -38,6 +42,14 @@ struct agent_loop {
     int64_t cpus, memory_bytes, heartbeat_ms;
     _Atomic bool stops;
 };
+
+static struct http_client_options client_options(const struct agent_options *options)
+{
+    return (struct http_client_options){.base_url = options->server,
+                                        .key_text = options->key_text,
+                                        .ca_file = options->ca_file,
+                                        .product = options->version};
+}
 
 /* Asked by the HTTP client at least every second. */
 static bool keep_polling(void *ctx)
@@ -116,6 +128,20 @@ static void obey(struct agent_loop *agent, const struct wire_polled *polled)
         take_offer(agent, &polled->offers[i]);
 }
 
+/* The machine, when it changed, and now and then in case a server has lost it. */
+static void add_node(const struct agent_loop *agent, int64_t version, struct wire_poll *poll,
+                     struct arena *arena)
+{
+    struct wire_node *node;
+
+    if (!agent->gpus ||
+        (version == agent->node_version && clock_mono_ms() - agent->node_at_ms < NODE_EVERY_MS))
+        return;
+    node = ARENA_NEW(arena, struct wire_node);
+    agent_gpus_node(agent->gpus, arena, node);
+    poll->node = node;
+}
+
 /* What a GPU shares with the machine is not offered twice. */
 static void add_gpus(const struct agent_loop *agent, struct wire_poll *poll, struct arena *arena)
 {
@@ -135,7 +161,8 @@ static void add_gpus(const struct agent_loop *agent, struct wire_poll *poll, str
     poll->memory_bytes -= MIN(offer.host_reserve_bytes, poll->memory_bytes);
 }
 
-static void encode_poll(const struct agent_loop *agent, struct arena *arena, struct buf *body)
+static void encode_poll(const struct agent_loop *agent, int64_t node_version, struct arena *arena,
+                        struct buf *body)
 {
     struct wire_attempt *held = arena_array(arena, agent->work_count, sizeof(held[0]));
     struct wire_poll poll = {
@@ -156,6 +183,7 @@ static void encode_poll(const struct agent_loop *agent, struct arena *arena, str
             held[poll.attempt_count++] = *work_attempt(agent->works[i]);
     }
     add_gpus(agent, &poll, arena);
+    add_node(agent, node_version, &poll, arena);
     json_writer_init(&w, body);
     wire_poll_encode(&poll, &w);
 }
@@ -171,10 +199,11 @@ static enum err_code poll_once(struct agent_loop *agent, struct err *err)
                                           .timeout_ms = POLL_WAIT_MS + POLL_SLACK_MS,
                                           .keep_going = keep_polling,
                                           .ctx = agent};
+    int64_t node_version = agent->gpus ? agent_gpus_version(agent->gpus) : 0;
     struct wire_polled polled;
 
     buf_init(&body, POLL_BYTES_MAX);
-    encode_poll(agent, &arena, &body);
+    encode_poll(agent, node_version, &arena, &body);
     TRY(buf_check(&body, "the list of attempts", err));
     (void)snprintf(path, sizeof(path), "/api/v1/agents/%s/poll", agent->id.text);
     request.body = buf_str(&body);
@@ -182,6 +211,9 @@ static enum err_code poll_once(struct agent_loop *agent, struct err *err)
     if (answer.status != 200)
         return http_client_answer_error(&answer, err);
     TRY(wire_polled_decode(&arena, buf_str(&answer.body), &polled, err));
+    if (node_version != agent->node_version || clock_mono_ms() - agent->node_at_ms >= NODE_EVERY_MS)
+        agent->node_at_ms = clock_mono_ms();
+    agent->node_version = node_version;
     obey(agent, &polled);
     return OK;
 }
@@ -250,11 +282,24 @@ static enum err_code introduce(struct agent_loop *agent, struct err *err)
     return OK;
 }
 
+static enum err_code start_report(struct agent_loop *agent, struct err *err)
+{
+    struct node_report_options options = {.client = client_options(agent->options),
+                                          .gpus = agent->gpus,
+                                          .agent = agent->id,
+                                          .boot = agent->boot,
+                                          .agent_stops = &agent->stops};
+
+    return node_report_new(&agent->report, &options, err);
+}
+
 static enum err_code serve(struct agent_loop *agent, struct err *err)
 {
     int64_t backoff_ms = 0;
 
     TRY(introduce(agent, err));
+    if (agent->gpus && !atomic_load(&agent->stops))
+        TRY(start_report(agent, err));
     while (keep_polling(agent)) {
         enum err_code code;
 
@@ -300,11 +345,9 @@ static void take_up(struct agent_loop *agent)
 static enum err_code agent_open(struct agent_loop *agent, struct err *err)
 {
     const struct agent_options *options = agent->options;
-    struct http_client_options client = {.base_url = options->server,
-                                         .key_text = options->key_text,
-                                         .ca_file = options->ca_file,
-                                         .product = options->version};
-    struct agent_gpus_options gpus = {.nvml_path = options->nvml, .dir = options->dir};
+    struct http_client_options client = client_options(options);
+    struct agent_gpus_options gpus = {
+        .nvml_path = options->nvml, .dir = options->dir, .period_ms = options->readings_ms};
     struct id boot = random_id(ID_AGENT);
 
     memcpy(agent->boot, boot.text + 1, WIRE_BOOT_LEN);
@@ -335,6 +378,7 @@ static void agent_close(struct agent_loop *agent)
     for (size_t i = 0; i < agent->work_count; i++)
         work_free(agent->works[i]);
     mem_free(agent->works);
+    node_report_free(agent->report);
     agent_gpus_free(agent->gpus);
     agent_executor_close(&agent->executor);
     http_client_free(agent->client);

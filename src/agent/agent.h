@@ -28,6 +28,7 @@ struct agent_options {
     const char *dir;              /* the agent's folder */
     const char *program;          /* this program, absolute */
     const char *gpu_claims;       /* folder that all agents of the machine share */
+    int64_t readings_ms;          /* machine and GPUs are read so often */
     const char *nvml;             /* NVIDIA's library; NULL: where the system has it */
     const char *euvyra;           /* the command line beside it, or NULL */
     const char *version;

@@ -28,6 +28,8 @@
 #define VOLUMES_MAX      64
 #define PULL_MINUTES     5
 #define PULL_MINUTES_MAX 1440
+#define READINGS_S       10
+#define READINGS_S_MAX   60
 #define CONSOLE_MB       1024
 #define CONSOLE_MB_MAX   (1024 * 1024)
 
@@ -36,7 +38,8 @@ extern char **environ;
 struct arguments {
     const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level, *console_mb;
     const char *docker_socket, *pull_minutes;
-    const char *server_for_jobs, *executor, *image, *nvml, *gpu_claims, *volumes[VOLUMES_MAX + 1];
+    const char *server_for_jobs, *executor, *image, *nvml, *readings, *gpu_claims,
+        *volumes[VOLUMES_MAX + 1];
     size_t volume_count;
     struct cluster_arguments cluster;
     bool allow_root, allow_old_runc, help, version;
@@ -59,6 +62,7 @@ static const char usage[] =
     "                    the server as jobs reach it, where that is not --server\n"
     "  --nvml FILE       NVIDIA's management library, where the system does not find\n"
     "                    libnvidia-ml.so.1; also EUVYRA_NVML\n"
+    "  --readings SEC    read machine and GPUs every SEC seconds (1 to 60); default 10\n"
     "  --gpu-claims DIR  says which job has which GPU, for all agents of this machine;\n"
     "                    default " GPU_CLAIMS_DIR "\n"
     "  --docker-socket PATH\n"
@@ -109,6 +113,7 @@ static const struct option known_options[] = {
     {"volumes", required_argument, NULL, 'V'},
     {"server-for-jobs", required_argument, NULL, 'j'},
     {"nvml", required_argument, NULL, 'N'},
+    {"readings", required_argument, NULL, 'R'},
     {"gpu-claims", required_argument, NULL, 'g'},
     {"docker-socket", required_argument, NULL, 'D'},
     {"pull-minutes", required_argument, NULL, 'p'},
@@ -138,6 +143,7 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         case 'u': a->job_user = optarg; break;
         case 'g': a->gpu_claims = optarg; break;
         case 'N': a->nvml = optarg; break;
+        case 'R': a->readings = optarg; break;
         case 'l': a->log_level = optarg; break;
         case 'e': a->executor = optarg; break;
         case 'i': a->image = optarg; break;
@@ -256,6 +262,19 @@ static enum err_code take_executor(const struct arguments *a, struct agent_optio
     return ERR_INVALID;
 }
 
+static enum err_code take_readings(const struct arguments *a, struct agent_options *o,
+                                   struct err *err)
+{
+    int64_t seconds = READINGS_S;
+
+    if (a->readings &&
+        (!str_to_i64(str_from(a->readings), &seconds) || seconds < 1 || seconds > READINGS_S_MAX))
+        return err_set(err, ERR_INVALID, "--readings is a number from 1 to %d, not \"%.20s\"",
+                       READINGS_S_MAX, a->readings);
+    o->readings_ms = seconds * 1000;
+    return OK;
+}
+
 static enum err_code take_options(const struct arguments *a, struct agent_options *o,
                                   struct err *err)
 {
@@ -284,6 +303,7 @@ static enum err_code take_options(const struct arguments *a, struct agent_option
     o->name = a->name;
     o->target = a->target;
     o->nvml = a->nvml;
+    TRY(take_readings(a, o, err));
     o->gpu_claims = a->gpu_claims ? a->gpu_claims : GPU_CLAIMS_DIR;
     o->dir = a->dir;
     o->slots = slots;

@@ -123,10 +123,15 @@ enum err_code cmd_projects_set(struct cli *cli, int *ret_exit, struct err *err)
     if (cli_number(cli, "retain-days", -1) >= 0)
         (void)json_object_set_new(body, "retain_days",
                                   json_integer(cli_number(cli, "retain-days", -1)));
+    if (cli_text(cli, "idle-gpus"))
+        (void)json_object_set_new(body, "idle_gpus", json_string(cli_text(cli, "idle-gpus")));
+    if (cli_number(cli, "idle-minutes", -1) >= 0)
+        (void)json_object_set_new(body, "idle_minutes",
+                                  json_integer(cli_number(cli, "idle-minutes", -1)));
     if (json_object_size(body) == 0)
         return err_set(err, ERR_INVALID,
-                       "nothing is to be set: give --title, --description, --silent or "
-                       "--retain-days");
+                       "nothing is to be set: give --title, --description, --silent, "
+                       "--retain-days, --idle-gpus or --idle-minutes");
     TRY(cli_call(cli, "PATCH", arena_printf(&cli->arena, "/api/v1/projects/%s", name), body,
                  &project, err));
     say(cli, project,
@@ -207,29 +212,6 @@ enum err_code cmd_agents_add(struct cli *cli, int *ret_exit, struct err *err)
     printf("agent %s is registered at target %s; its key is in %s. On its machine run:\n"
            "  euvyra-agent --server %s --key-file %s --dir DIR\n",
            name, target, file, cli->server, file);
-    return OK;
-}
-
-enum err_code cmd_agents_clear(struct cli *cli, int *ret_exit, struct err *err)
-{
-    CLEANUP(json_release) json_t *agents = NULL;
-    CLEANUP(json_release) json_t *cleared = NULL;
-    const char *name = cli->args[0], *id = "";
-    json_t *agent;
-    size_t i;
-
-    (void)ret_exit;
-    TRY(cli_list(cli, "/api/v1/agents", 10000, &agents, err));
-    json_array_foreach(agents, i, agent)
-    {
-        if (str_eq_c(str_from(name), cli_get(agent, "name")))
-            id = cli_get(agent, "id");
-    }
-    if (!*id)
-        return err_set(err, ERR_NOT_FOUND, "there is no agent \"%s\"", name);
-    TRY(cli_call(cli, "POST", arena_printf(&cli->arena, "/api/v1/agents/%s/clear", id), NULL,
-                 &cleared, err));
-    say(cli, cleared, arena_printf(&cli->arena, "jobs start at agent %s again", name));
     return OK;
 }
 

@@ -148,6 +148,11 @@ static void print_use(struct cli *cli, const json_t *job, const char *currency)
     printf("run time  %s\n", cli_duration(cli, cli_get_i64(job, "run_time_ms", 0)));
     if (gpu_ms)
         printf("gpu hours %.4f\n", (double)gpu_ms / 3600000);
+    if (cli_get_i64(job, "energy_mj", 0))
+        printf("energy    %.4f kWh\n", (double)cli_get_i64(job, "energy_mj", 0) / 3.6e9);
+    if (*cli_get(job, "idle_since"))
+        printf("idle      its GPUs do nothing since %s\n",
+               cli_when(cli, cli_get(job, "idle_since")));
     printf("cost      %s\n", cli_money(cli, cli_get_i64(job, "cost_micro", 0), currency));
 }
 

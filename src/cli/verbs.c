@@ -43,6 +43,8 @@ static const struct option_spec project_set_options[] = {
            "a run is crashed after SEC seconds without a sign of life; 0: as the server has it"),
     NUMBER("retain-days", "N", 0, 36500,
            "delete runs that ended N days ago and are not tagged keep; 0: keep all"),
+    TEXT("idle-gpus", "WHAT", "warn of jobs that leave their GPUs idle, or also stop them"),
+    NUMBER("idle-minutes", "N", 5, 10080, "after N minutes below 5 %"),
 };
 static const struct option_spec alerts_options[] = {
     SERVER_OPTIONS,
@@ -252,6 +254,12 @@ const struct verb cli_verbs[] = {
          cmd_agents_add),
     VERB("agents clear", "NAME", "only one machine has its key now: jobs start there again", NULL,
          plain_options, 1, 1, true, false, cmd_agents_clear),
+    VERB("agents show", "NAME", "an agent's machine, its GPUs and what runs there", NULL,
+         plain_options, 1, 1, true, false, cmd_agents_show),
+    VERB("agents maintenance", "NAME", "start nothing on a machine; what runs there goes on", NULL,
+         maintenance_options, 1, 1, true, false, cmd_agents_maintenance),
+    VERB("agents service", "NAME", "end the maintenance of a machine", NULL, plain_options, 1, 1,
+         true, false, cmd_agents_service),
     VERB("targets", "", "list targets with prices and free capacity", NULL, plain_options, 0, 0,
          true, false, cmd_targets),
     VERB("targets set", "NAME", "create a target or set its prices", NULL, targets_set_options, 1,

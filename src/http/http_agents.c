@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "domain/artifacts/artifacts.h"
 #include "domain/jobs/jobs.h"
+#include "domain/targets/nodes.h"
 #include "domain/targets/targets.h"
 #include "gen/http_routes.h"
 #include "http/http_dispatch.h"
@@ -231,6 +232,8 @@ enum err_code http_agent_poll(struct http_call *call, struct err *err)
     TRY(jobs_agent_poll(&call->cmd, &agent, poll.attempts, poll.attempt_count, &answer, err));
     if (answer.conflict)
         return refuse_clone(call, &agent, err);
+    if (poll.node)
+        TRY(nodes_told(&call->cmd, agent.id, poll.node, err));
     TRY(polled_of(call, &answer, &polled, err));
     if (polled.offer_count + polled.stop_count + polled.fenced_count == 0)
         call->park_ms = MIN(poll.wait_ms, polled.heartbeat_ms);

@@ -18,6 +18,19 @@ enum err_code http_project_list(struct http_call *call, struct err *err)
     return OK;
 }
 
+static void take_idle(struct json_reader *r, struct project_spec *spec)
+{
+    struct str what = {0};
+
+    json_take_text_opt(r, "idle_gpus", 4, &what);
+    if (what.len && !str_eq_c(what, "warn") && !str_eq_c(what, "stop"))
+        json_reader_fail(r, "idle_gpus", "is warn or stop");
+    if (what.len)
+        spec->idle_stop = str_eq_c(what, "stop");
+    json_take_i64_opt(r, "idle_minutes", PROJECT_IDLE_MINUTES_MIN, PROJECT_IDLE_MINUTES_MAX,
+                      &spec->idle_minutes);
+}
+
 static enum err_code take_spec(struct http_call *call, bool is_update,
                                struct project_spec *ret_spec, struct err *err)
 {
@@ -31,6 +44,7 @@ static enum err_code take_spec(struct http_call *call, bool is_update,
         if (ret_spec->silent_s > 0 && ret_spec->silent_s < SILENT_S_MIN)
             json_reader_fail(&r, "silent_s", "is 10 to 2592000 seconds, or 0");
         json_take_i64_opt(&r, "retain_days", 0, RETAIN_DAYS_MAX, &ret_spec->retain_days);
+        take_idle(&r, ret_spec);
     }
     return json_reader_end(&r);
 }
@@ -57,7 +71,8 @@ enum err_code http_project_show(struct http_call *call, struct err *err)
 
 enum err_code http_project_update(struct http_call *call, struct err *err)
 {
-    struct project_spec spec = {.silent_s = -1, .retain_days = -1};
+    struct project_spec spec = {
+        .silent_s = -1, .retain_days = -1, .idle_stop = -1, .idle_minutes = -1};
 
     TRY(take_spec(call, true, &spec, err));
     TRY(projects_update(&call->cmd, &call->project, &spec, err));

@@ -209,6 +209,8 @@ void http_render_project(struct json_writer *w, const struct project *p, bool ad
     http_render_number(w, "silent_s", p->silent_s);
     http_render_bool(w, "silent_is_default", p->silent_is_default);
     http_render_number(w, "retain_days", p->retain_days);
+    http_render_text(w, "idle_gpus", p->idle_stop ? STR("stop") : STR("warn"));
+    http_render_number(w, "idle_minutes", p->idle_minutes);
     json_end_object(w);
 }
 

@@ -58,6 +58,8 @@ static void render_attempt(struct json_writer *w, const struct http_attempt_part
     http_render_text(w, "image", a->image);
     http_render_text(w, "progress", a->progress);
     http_render_number(w, "cost_micro", a->cost_micro);
+    http_render_number(w, "energy_mj", a->energy_mj);
+    http_render_time(w, "idle_since", a->idle);
     json_end_object(w);
 }
 
@@ -99,6 +101,15 @@ static const struct attempt *going(const struct http_job_parts *parts)
     return last && !attempt_state_ended(last->state) ? last : NULL;
 }
 
+static int64_t energy_of(const struct http_job_parts *parts)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < parts->attempt_count; i++)
+        sum += parts->attempts[i].attempt->energy_mj;
+    return sum;
+}
+
 void http_render_job(struct http_call *call, const struct job *j,
                      const struct http_job_parts *parts)
 {
@@ -125,6 +136,9 @@ void http_render_job(struct http_call *call, const struct job *j,
     http_render_number(w, "run_time_ms", j->run_time_ms);
     http_render_number(w, "cost_micro", j->cost_micro);
     http_render_number(w, "gpu_ms", j->gpu_ms);
+    if (parts->attempt_count)
+        http_render_number(w, "energy_mj", energy_of(parts));
+    http_render_time(w, "idle_since", going(parts) ? going(parts)->idle : TIME_NONE);
     http_render_exit(w, "exit_code", j->exit_code);
     http_render_exit(w, "signal", j->exit_signal);
     http_render_bool(w, "oom", j->oom);

@@ -29,7 +29,8 @@
     X(ENDING_DISK, "disk_full", 20)                                                                \
     X(ENDING_HEALTH, "unhealthy", 21) /* a service that did not answer */                          \
     X(ENDING_SECRET, "secret_missing", 22)                                                         \
-    X(ENDING_DELETED, "deleted", 23) /* its project, queue or target is deleted */
+    X(ENDING_DELETED, "deleted", 23) /* its project, queue or target is deleted */                 \
+    X(ENDING_IDLE, "idle_gpus", 24)  /* it left its GPUs idle, and its project stops such jobs */
 
 enum ending {
 #define X(code, name, number) code = (number),

@@ -191,6 +191,8 @@ struct attempt {
     struct str health_problem; /* of the last question; len 0: none */
     struct str image;          /* as it runs, "NAME@sha256:..."; len 0: none, not known */
     struct str progress;       /* of a start that takes long; len 0: nothing to say */
+    int64_t energy_mj;         /* that its GPUs took, as far as they can tell */
+    time_ms idle;              /* since when all its GPUs are idle; TIME_NONE: they are not */
 };
 
 /* The ranks of an attempt that one agent runs. What an agent says, it says of its placement, which
@@ -262,4 +264,13 @@ struct agent {
     int64_t cpus_used, gpus_used, memory_used;
     time_ms created, seen; /* seen: TIME_NONE before its first call */
     time_ms conflict;      /* since when two machines call with its key; TIME_NONE: they do not */
+    bool maintenance;      /* starts nothing, see agent_in_maintenance */
+    struct str maintenance_reason;
+    time_ms maintenance_until; /* TIME_NONE: open end */
 };
+
+static inline bool agent_in_maintenance(const struct agent *agent, time_ms now)
+{
+    return agent->maintenance &&
+           (agent->maintenance_until == TIME_NONE || agent->maintenance_until > now);
+}

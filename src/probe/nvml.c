@@ -81,6 +81,7 @@ struct nvml {
 #undef X
     int gpu_count;
     nvml_handle gpus[PROBE_GPUS_MAX]; /* NULL: it did not answer when the library was opened */
+    bool lost[PROBE_GPUS_MAX];        /* because it was lost then */
     nvml_events events;               /* NULL: Xids are not told */
 };
 
@@ -106,9 +107,12 @@ static void find_gpus(struct nvml *nvml)
     if (nvml->count(&count) != 0)
         return;
     nvml->gpu_count = (int)MIN(count, PROBE_GPUS_MAX);
-    for (int i = 0; i < nvml->gpu_count; i++)
-        if (nvml->handle((unsigned)i, &nvml->gpus[i]) != 0)
+    for (int i = 0; i < nvml->gpu_count; i++) {
+        int code = nvml->handle((unsigned)i, &nvml->gpus[i]);
+        if (code != 0)
             nvml->gpus[i] = NULL;
+        nvml->lost[i] = code == NVML_LOST || code == NVML_NEEDS_RESET;
+    }
 }
 
 static void listen_to_xids(struct nvml *nvml)
@@ -289,6 +293,7 @@ void nvml_gpu_read(struct nvml *nvml, int index, struct nvml_reading *ret_readin
     unsigned number;
     int code;
 
+    r.lost = nvml->lost[index];
     *ret_reading = r;
     if (gpu == NULL)
         return;

@@ -13,7 +13,9 @@
 #include "domain/identity/identity.h"
 #include "domain/jobs/jobs.h"
 #include "domain/jobs/jobs_charge.h"
+#include "domain/jobs/jobs_gpus.h"
 #include "domain/jobs/jobs_retain.h"
+#include "domain/targets/nodes.h"
 #include "domain/targets/targets.h"
 #include "gen/http_routes.h"
 #include "http/http_dispatch.h"
@@ -24,6 +26,7 @@
 #define TICK_MS           1000
 #define RETAIN_MS         3600000
 #define CHARGE_MS         5000
+#define NODES_MS          2000
 #define PARKED_AGENTS_MAX 100000
 #define PARKED_LOOK_MS    100
 #define RUNS_MAX          3 /* of one command, each after a lost race */
@@ -38,7 +41,7 @@ struct slot {
 
 struct batch {
     struct server *server;
-    struct slot slots[COMMAND_BATCH_MAX + 3]; /* and our own: tick, retention, charges */
+    struct slot slots[COMMAND_BATCH_MAX + 4]; /* and our own: tick, retention, charges, nodes */
     size_t count;
     enum err_code commit;
     struct err commit_err;
@@ -137,6 +140,15 @@ static enum err_code charge(void *ctx, struct cmd *cmd, struct err *err)
     if (more)
         server->charge_due_ms = cmd->mono_ms;
     return OK;
+}
+
+static enum err_code look_after_nodes(void *ctx, struct cmd *cmd, struct err *err)
+{
+    struct server *server = ctx;
+
+    server->nodes_due_ms = cmd->mono_ms + NODES_MS;
+    TRY(nodes_sweep(cmd, err));
+    return jobs_idle_sweep(cmd, err);
 }
 
 static enum err_code tick(void *ctx, struct cmd *cmd, struct err *err)
@@ -328,6 +340,7 @@ static void run_batch(struct server *server, struct batch *batch, void **items, 
 {
     struct work retaining = {.run = retain, .ctx = server};
     struct work charging = {.run = charge, .ctx = server};
+    struct work looking = {.run = look_after_nodes, .ctx = server};
     struct work ticking = {.run = tick, .ctx = server};
     bool ticked;
     int64_t now = clock_mono_ms();
@@ -345,6 +358,8 @@ static void run_batch(struct server *server, struct batch *batch, void **items, 
             add_own(batch, &retaining, "retain");
         if (server->fence != 0 && now >= server->charge_due_ms)
             add_own(batch, &charging, "charge");
+        if (server->fence != 0 && now >= server->nodes_due_ms)
+            add_own(batch, &looking, "nodes");
     }
     if (batch->commit == OK) {
         batch->commit = tell(batch, ticked, &batch->commit_err);

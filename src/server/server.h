@@ -72,7 +72,7 @@ struct server {
     struct map parked;        /* agent -> struct parked; the command thread's */
     struct hub *hub;          /* the command thread's */
     struct watchers *watchers;
-    int64_t tick_due_ms, retain_due_ms, charge_due_ms;
+    int64_t tick_due_ms, retain_due_ms, charge_due_ms, nodes_due_ms;
     struct scheduler *scheduler;
     _Atomic bool stopping;
     _Atomic bool no_more_commands; /* set when all who give commands have ended */

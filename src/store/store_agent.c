@@ -33,6 +33,9 @@ static struct agent agent_read(const struct db_result *r, struct arena *arena)
         .several = db__i64(r, 16) != 0,
         .features = (uint64_t)db__i64(r, 17),
         .conflict = db__time(r, 18),
+        .maintenance = !db__null(r, 19),
+        .maintenance_reason = db__null(r, 19) ? STR("") : db__text(r, 19, arena),
+        .maintenance_until = db__time(r, 20),
     };
 }
 
@@ -139,6 +142,16 @@ enum err_code store_agent_list(struct store *store, agent_id after, int limit, s
     return add_use(store, *ret_agents, *ret_count, err);
 }
 
+enum err_code store_agent_list_of_target(struct store *store, target_id target, struct arena *arena,
+                                         struct agent **ret_agents, size_t *ret_count,
+                                         struct err *err)
+{
+    TRY(agent_many(store, SQL_AGENT_LIST_OF_TARGET,
+                   ARGS(ARG_I64("target_id", target.v), ARG_I64("limit", AGENTS_MAX)), arena,
+                   ret_agents, ret_count, err));
+    return add_use(store, *ret_agents, *ret_count, err);
+}
+
 enum err_code store_agent_brief_list(struct store *store, struct arena *arena,
                                      struct agent **ret_agents, size_t *ret_count, struct err *err)
 {
@@ -165,6 +178,17 @@ enum err_code store_agent_seen(struct store *store, const struct agent *a, struc
              ARG_I64("gpu_memory_bytes", a->gpu_memory_bytes), ARG_BOOL("several", a->several),
              ARG_I64("features", (int64_t)a->features), ARG_TIME("seen_ms", a->seen)),
         NULL, err);
+}
+
+enum err_code store_agent_maintain(struct store *store, const struct agent *a, struct err *err)
+{
+    struct db_arg reason = ARG_TEXT("maintenance", a->maintenance_reason);
+
+    if (!a->maintenance)
+        reason.kind = DB_NULL;
+    return db__run(store->db, SQL_AGENT_MAINTENANCE,
+                   ARGS(ARG_I64("id", a->id.v), reason, ARG_TIME("until_ms", a->maintenance_until)),
+                   NULL, err);
 }
 
 enum err_code store_agent_conflict_set(struct store *store, agent_id id, time_ms since,

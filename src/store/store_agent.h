@@ -32,6 +32,9 @@ MUST_CHECK enum err_code store_agent_brief_list(struct store *store, struct aren
 MUST_CHECK enum err_code store_agent_list(struct store *store, agent_id after, int limit,
                                           struct arena *arena, struct agent **ret_agents,
                                           size_t *ret_count, struct err *err);
+MUST_CHECK enum err_code store_agent_list_of_target(struct store *store, target_id target,
+                                                    struct arena *arena, struct agent **ret_agents,
+                                                    size_t *ret_count, struct err *err);
 /* Those that hold attempts whose record is not complete; without what these use. */
 MUST_CHECK enum err_code store_agent_holding(struct store *store, int limit, struct arena *arena,
                                              struct agent **ret_agents, size_t *ret_count,
@@ -39,6 +42,9 @@ MUST_CHECK enum err_code store_agent_holding(struct store *store, int limit, str
 /* What an agent said of itself when it called. */
 MUST_CHECK enum err_code store_agent_seen(struct store *store, const struct agent *agent,
                                           struct err *err);
+/* `maintenance`, its reason and end. */
+MUST_CHECK enum err_code store_agent_maintain(struct store *store, const struct agent *agent,
+                                              struct err *err);
 /* TIME_NONE: it is over. */
 MUST_CHECK enum err_code store_agent_conflict_set(struct store *store, agent_id id, time_ms since,
                                                   struct err *err);

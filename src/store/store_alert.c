@@ -8,7 +8,7 @@ enum err_code store_alert_insert(struct store *store, const struct alert_place *
 {
     return db__run(store->db, SQL_ALERT_INSERT,
                    ARGS(ARG_I64("project_id", place->project.v), ARG_I64("run_id", place->run.v),
-                        ARG_I64("writer_id", place->writer.v), ARG_I64("log_offset", place->offset),
+                        ARG_REF("writer_id", place->writer.v), ARG_I64("log_offset", place->offset),
                         ARG_TEXT("level", str_from(alert_level_name(alert->level))),
                         ARG_TEXT("title", alert->title), ARG_TEXT("body", alert->text),
                         ARG_I64("at_ms", alert->at), ARG_I64("received_ms", alert->received)),

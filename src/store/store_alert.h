@@ -7,8 +7,8 @@
 struct alert_place {
     project_id project;
     run_id run;
-    writer_id writer;
-    int64_t offset; /* of its record in the log: each is stored once */
+    writer_id writer; /* 0: it is the server's own */
+    int64_t offset;   /* of its record in the log: each is stored once */
 };
 MUST_CHECK enum err_code store_alert_insert(struct store *store, const struct alert_place *place,
                                             const struct alert *alert, struct err *err);

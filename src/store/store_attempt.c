@@ -53,6 +53,8 @@ static void attempt_read(const struct db_result *r, struct arena *arena, struct 
         .health_problem = db__text(r, 27, arena),
         .image = db__text(r, 28, arena),
         .progress = db__text(r, 29, arena),
+        .energy_mj = db__i64(r, 30),
+        .idle = db__time(r, 31),
     };
 }
 

@@ -250,9 +250,13 @@ enum err_code store_job_move(struct store *store, const struct job *j, struct er
 
 enum err_code store_job_delete(struct store *store, job_id id, struct err *err)
 {
-    static const enum sql_id parts[] = {SQL_JOB_DELETE_EVENTS,     SQL_JOB_DELETE_KEYS,
-                                        SQL_JOB_DELETE_PLACEMENTS, SQL_JOB_DELETE_ATTEMPTS,
-                                        SQL_JOB_DELETE_AFTER,      SQL_JOB_DELETE};
+    static const enum sql_id parts[] = {SQL_JOB_DELETE_EVENTS,
+                                        SQL_JOB_DELETE_KEYS,
+                                        SQL_JOB_DELETE_PLACEMENTS,
+                                        SQL_JOB_DELETE_ATTEMPT_GPUS,
+                                        SQL_JOB_DELETE_ATTEMPTS,
+                                        SQL_JOB_DELETE_AFTER,
+                                        SQL_JOB_DELETE};
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         TRY(db__run(store->db, parts[i], ARGS(ARG_I64("job_id", id.v)), NULL, err));

@@ -32,6 +32,12 @@ static int64_t zero_or(const struct db_result *r, int column)
     return db__null(r, column) ? 0 : db__i64(r, column);
 }
 
+static void read_idle(const struct db_result *r, int column, struct project *project)
+{
+    project->idle_stop = str_eq_c(db__view(r, column), "stop");
+    project->idle_minutes = db__i64(r, column + 1);
+}
+
 enum err_code store_project_get(struct store *store, struct str name, struct arena *arena,
                                 struct project *ret_project, struct err *err)
 {
@@ -45,6 +51,7 @@ enum err_code store_project_get(struct store *store, struct str name, struct are
     project_read(&r, arena, ret_project);
     ret_project->silent_s = zero_or(&r, 5);
     ret_project->retain_days = zero_or(&r, 6);
+    read_idle(&r, 7, ret_project);
     return OK;
 }
 
@@ -87,6 +94,7 @@ enum err_code store_project_list(struct store *store, user_id user, bool everyth
         p->cost_micro = db__i64(&r, 9);
         p->silent_s = zero_or(&r, 10);
         p->retain_days = zero_or(&r, 11);
+        read_idle(&r, 12, p);
     }
     *ret_projects = projects;
     *ret_count = count;
@@ -98,7 +106,9 @@ enum err_code store_project_update(struct store *store, const struct project *p,
     return db__run(store->db, SQL_PROJECT_UPDATE,
                    ARGS(ARG_I64("id", p->id.v), ARG_TEXT("title", p->title),
                         ARG_TEXT("description", p->description), ARG_REF("silent_s", p->silent_s),
-                        ARG_REF("retain_days", p->retain_days)),
+                        ARG_REF("retain_days", p->retain_days),
+                        ARG_TEXT("idle_gpus", p->idle_stop ? STR("stop") : STR("warn")),
+                        ARG_I64("idle_minutes", p->idle_minutes)),
                    NULL, err);
 }
 

@@ -80,6 +80,10 @@ void wire_poll_encode(const struct wire_poll *poll, struct json_writer *w)
         json_end_object(w);
     }
     json_end_array(w);
+    if (poll->node) {
+        json_put_key(w, "node");
+        wire_node_encode(poll->node, w);
+    }
     json_end_object(w);
 }
 
@@ -666,10 +670,11 @@ enum err_code wire_poll_decode(struct arena *arena, json_t *body, struct wire_po
                                struct err *err)
 {
     struct wire_poll poll = {.executor = STR("process")};
-    json_t *capacity = NULL, *attempts = NULL;
+    json_t *capacity = NULL, *attempts = NULL, *node = NULL;
     struct json_reader r;
 
     json_reader_init_strict(&r, body, "", err);
+    json_take_object_opt(&r, "node", &node);
     json_take_text(&r, "boot", WIRE_BOOT_LEN, &poll.boot);
     json_take_text(&r, "version", VERSION_BYTES, &poll.version);
     json_take_text_opt(&r, "executor", LABEL_BYTES_MAX, &poll.executor);
@@ -689,6 +694,11 @@ enum err_code wire_poll_decode(struct arena *arena, json_t *body, struct wire_po
         take_capacity(capacity, &poll, &r);
     TRY(json_reader_end(&r));
     TRY(take_attempts(arena, attempts, &poll, err));
+    if (node) {
+        struct wire_node *said = ARENA_NEW(arena, struct wire_node);
+        TRY(wire_node_decode(arena, node, "node.", said, err));
+        poll.node = said;
+    }
     *ret_poll = poll;
     return OK;
 }

@@ -51,6 +51,7 @@ struct wire_poll {
     int64_t wait_ms;
     const struct wire_attempt *attempts; /* all that are held */
     size_t attempt_count;
+    const struct wire_node *node; /* the machine, where it changed; NULL: as it was said last */
 };
 
 /* A volume of the target that the job sees. */

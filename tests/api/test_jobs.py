@@ -25,13 +25,14 @@ class Agent:
         body = {"kind": "agent", "name": name, "agent": self.id}
         self.key = server.ok("POST", "/api/v1/keys", body)["key"]
         self.held: dict[str, str] = {}
+        self.gpus = 0
 
     def poll(self, wait_ms: int = 0, slots: int = 4, cpus: int = 4) -> Any:
         body = {
             "boot": self.boot,
             "version": "test",
             "wait_ms": wait_ms,
-            "capacity": {"slots": slots, "cpus": cpus, "memory_bytes": 1 << 30, "gpus": 0},
+            "capacity": {"slots": slots, "cpus": cpus, "memory_bytes": 1 << 30, "gpus": self.gpus},
             "attempts": [{"attempt": a, "token": t} for a, t in self.held.items()],
         }
         return self.server.ok("POST", f"/api/v1/agents/{self.id}/poll", body, key=self.key)

@@ -834,6 +834,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/targets/{target}/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The machines of a target with their GPUs, at most 1000, and sums over them */
+        get: operations["target_nodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/targets/{target}/prices": {
         parameters: {
             query?: never;
@@ -1133,7 +1150,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** An agent's machine: what it is, its GPUs, what they do now, what runs there */
+        get: operations["agent_show"];
         /** Register an agent at a target */
         put: operations["agent_create"];
         post?: never;
@@ -1155,6 +1173,46 @@ export interface paths {
         put?: never;
         /** Only one machine has the agent's key now: jobs start there again; repeating it changes nothing */
         post: operations["agent_clear"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{agent}/maintenance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Start nothing on a machine for some time; what runs there goes on */
+        put: operations["agent_maintain"];
+        post?: never;
+        /** End the maintenance of a machine; repeating it changes nothing */
+        delete: operations["agent_serve"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{agent}/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A machine's readings of the last seven days, in buckets, and the jobs that had its GPUs
+         * @description Each reading counts once, in the bucket in which it, or the minute, ten minutes or hour it was summed up in, begins. `from`
+         *     in the answer may be a little earlier than asked for, so that buckets begin where these do.
+         */
+        get: operations["agent_samples"];
+        put?: never;
+        /** Readings of the machine, at most one in five seconds; sent again they count once */
+        post: operations["agent_samples_add"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1418,6 +1476,12 @@ export interface components {
             silent_is_default: boolean;
             /** @description Runs that ended so many days ago are deleted unless they are tagged keep; 0: all are kept */
             retain_days: number;
+            /**
+             * @description What happens to a job whose GPUs stay below 5 % for idle_minutes
+             * @enum {string}
+             */
+            idle_gpus: "warn" | "stop";
+            idle_minutes: number;
         };
         ProjectCreate: {
             /** @description Empty: the name is shown */
@@ -1430,6 +1494,12 @@ export interface components {
             description?: string;
             /** @description 10 to 2592000 seconds, or 0: as the server has it */
             silent_s?: number;
+            /**
+             * @description Jobs whose GPUs stay below 5 % are marked and their owners told, or also stopped
+             * @enum {string}
+             */
+            idle_gpus?: "warn" | "stop";
+            idle_minutes?: number;
             /** @description Delete runs that ended so many days ago and are not tagged keep; 0: keep all */
             retain_days?: number;
         };
@@ -1917,6 +1987,13 @@ export interface components {
             /** @description What a start that takes long does now, such as "pulling: 412 of 1,300 MB"; empty: nothing to say */
             progress?: string;
             cost_micro?: components["schemas"]["Micro"];
+            /** @description Millijoules that its GPUs took, as far as they can tell */
+            energy_mj?: components["schemas"]["Count"];
+            /**
+             * Format: date-time
+             * @description All its GPUs are idle since then, for longer than the project allows
+             */
+            idle_since?: string | null;
         };
         JobHealth: {
             /** @enum {string} */
@@ -1941,7 +2018,7 @@ export interface components {
          * @description How it ended: stable; the console translates it. Empty: it has not
          * @enum {string}
          */
-        Ending: "" | "done" | "exit_code" | "signal" | "out_of_memory" | "timeout" | "start_failed" | "image" | "cancelled" | "reclaimed" | "outranked" | "spot_reclaimed" | "node_lost" | "work_gone" | "agent_stopped" | "offer_not_taken" | "other_rank" | "dependency" | "maintenance" | "budget" | "disk_full" | "unhealthy" | "secret_missing" | "deleted";
+        Ending: "" | "done" | "exit_code" | "signal" | "out_of_memory" | "timeout" | "start_failed" | "image" | "cancelled" | "reclaimed" | "outranked" | "spot_reclaimed" | "node_lost" | "work_gone" | "agent_stopped" | "offer_not_taken" | "other_rank" | "dependency" | "maintenance" | "budget" | "disk_full" | "unhealthy" | "secret_missing" | "deleted" | "idle_gpus";
         Job: {
             id: components["schemas"]["Id"];
             project: components["schemas"]["Label"];
@@ -1962,6 +2039,13 @@ export interface components {
             run_time_ms: components["schemas"]["Count"];
             cost_micro: components["schemas"]["Micro"];
             gpu_ms?: components["schemas"]["Count"];
+            /** @description Millijoules that its GPUs took, over all attempts; absent in lists */
+            energy_mj?: components["schemas"]["Count"];
+            /**
+             * Format: date-time
+             * @description Of the attempt that runs: its GPUs are idle, for longer than the project allows
+             */
+            idle_since?: string | null;
             exit_code?: number | null;
             signal?: number | null;
             oom?: boolean;
@@ -2326,6 +2410,191 @@ export interface components {
             /** Format: date-time */
             last_seen_at: string | null;
         };
+        /** @description What the agent said of it; what is not known is absent */
+        Machine: {
+            host?: string;
+            os?: string;
+            kernel?: string;
+            arch?: string;
+            cpu_model?: string;
+            /** @description Of NVIDIA */
+            driver?: string;
+            cuda?: string;
+            cpu_threads?: number;
+            memory_bytes?: components["schemas"]["Count"];
+            disk_bytes?: components["schemas"]["Count"];
+            host_reserve_bytes?: components["schemas"]["Count"];
+        };
+        NodeGpu: {
+            /** @description Stays the same as long as it is there */
+            place: number;
+            uuid: string;
+            name: string;
+            type: string;
+            bus_id: string;
+            /**
+             * @description unified: it shares the machine's memory
+             * @enum {string}
+             */
+            memory_kind: "dedicated" | "unified" | "unknown";
+            memory_bytes: components["schemas"]["Count"];
+            /** @description It is cut into instances and not given away whole */
+            mig: boolean;
+            /** @description Why nothing is started on it; empty: it is well */
+            ill: string;
+            /** Format: date-time */
+            ill_since: string | null;
+            /** @description Programs that are not Euvyra's; empty: none */
+            used_by: string;
+            now: {
+                percent: number | null;
+                memory_bytes: number | null;
+                celsius: number | null;
+                watts: number | null;
+            };
+        };
+        NodeJob: {
+            /** @description null: it is of a project that you cannot see */
+            job: string | null;
+            name?: string;
+            project?: string;
+            state: components["schemas"]["AttemptState"];
+            /** Format: date-time */
+            started_at: string | null;
+            cpus: number;
+            gpu_count: number;
+            /** @description Places, once it was seen on them */
+            gpus: number[];
+            energy_mj: components["schemas"]["Count"];
+            /** Format: date-time */
+            idle_since: string | null;
+        };
+        Node: {
+            id: components["schemas"]["Id"];
+            name: components["schemas"]["Label"];
+            target: components["schemas"]["Label"];
+            /** @enum {string} */
+            state: "new" | "online" | "unreachable" | "conflict";
+            version: string;
+            executor: string;
+            /** Format: date-time */
+            last_seen_at: string | null;
+            cpus: number;
+            memory_bytes: components["schemas"]["Count"];
+            gpus_offered: number;
+            gpus_used: number;
+            /** @description Its target leaves it out */
+            excluded: boolean;
+            maintenance: components["schemas"]["Maintenance"] | null;
+            machine: components["schemas"]["Machine"] | null;
+            /** @description The newest reading, of at most two minutes ago */
+            now: {
+                at: components["schemas"]["Time"];
+                cpu_percent: number | null;
+                memory_bytes: number | null;
+                disk_bytes: number | null;
+                load: number | null;
+            } | null;
+            gpus: components["schemas"]["NodeGpu"][];
+            jobs: components["schemas"]["NodeJob"][];
+        };
+        NodeList: {
+            items: components["schemas"]["Node"][];
+            sums: {
+                nodes: number;
+                gpus: number;
+                gpus_used: number;
+                gpus_idle: number;
+                gpus_ill: number;
+                gpus_of_others: number;
+                /** @description Mean of every reading of every GPU since then */
+                utilization_percent: number | null;
+                utilization_since: components["schemas"]["Time"];
+            };
+        };
+        NodeSeries: {
+            min: (number | null)[];
+            max: (number | null)[];
+            mean: (number | null)[];
+        };
+        NodeSamples: {
+            from: components["schemas"]["Time"];
+            to: components["schemas"]["Time"];
+            width_ms: number;
+            buckets: number;
+            node: {
+                cpu_percent: components["schemas"]["NodeSeries"];
+                memory_bytes: components["schemas"]["NodeSeries"];
+                disk_bytes: components["schemas"]["NodeSeries"];
+                load: components["schemas"]["NodeSeries"];
+            };
+            gpus: {
+                place: number;
+                uuid: string;
+                percent: components["schemas"]["NodeSeries"];
+                memory_bytes: components["schemas"]["NodeSeries"];
+                celsius: components["schemas"]["NodeSeries"];
+                watts: components["schemas"]["NodeSeries"];
+            }[];
+            jobs: {
+                job: string | null;
+                name?: string;
+                project?: string;
+                gpus: number[];
+                from: components["schemas"]["Time"];
+                to: components["schemas"]["Time"];
+                running: boolean;
+                energy_mj: components["schemas"]["Count"];
+            }[];
+        };
+        AgentNode: {
+            host?: string;
+            os?: string;
+            kernel?: string;
+            arch?: string;
+            cpu_model?: string;
+            driver?: string;
+            cuda?: string;
+            cpu_threads?: number;
+            memory_bytes?: components["schemas"]["Count"];
+            disk_bytes?: components["schemas"]["Count"];
+            host_reserve_bytes?: components["schemas"]["Count"];
+            gpus?: {
+                uuid: string;
+                name?: string;
+                type?: string;
+                bus_id?: string;
+                /** @enum {string} */
+                memory_kind?: "dedicated" | "unified" | "unknown";
+                memory_bytes?: components["schemas"]["Count"];
+                mig?: boolean;
+                ill?: string;
+                used_by?: string;
+            }[];
+        };
+        AgentSamples: {
+            boot: string;
+            /** @description UUIDs; samples name GPUs by their place here */
+            gpus?: string[];
+            samples?: {
+                /** @description Rises with every reading of a process */
+                number: number;
+                /** @description How long ago it was read */
+                age_ms: number;
+                /** @description CPU in percent, memory and disk in use in bytes, load */
+                node: (number | null)[];
+                /** @description Of each: utilisation in percent, memory in use in bytes, degrees Celsius, watts */
+                gpus?: (number | null)[][];
+                /** @description What attempts took of GPUs since the reading before */
+                attempts?: {
+                    attempt: string;
+                    gpus?: number[];
+                    energy_mj?: number;
+                    /** @description Of the busiest of them */
+                    percent?: number | null;
+                }[];
+            }[];
+        };
         AgentCreate: {
             name: components["schemas"]["Label"];
             target: components["schemas"]["Label"];
@@ -2354,6 +2623,8 @@ export interface components {
                 attempt: string;
                 token: string;
             }[];
+            /** @description The machine; absent: as it was said last */
+            node?: components["schemas"]["AgentNode"];
         };
         Offer: {
             attempt: components["schemas"]["Id"];
@@ -4151,6 +4422,29 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    target_nodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: components["parameters"]["target"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description NodeList */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeList"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     target_price_list: {
         parameters: {
             query?: {
@@ -4868,6 +5162,29 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    agent_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent: components["parameters"]["agent"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Node */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     agent_create: {
         parameters: {
             query?: never;
@@ -4944,6 +5261,111 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Agent"];
                 };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    agent_maintain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent: components["parameters"]["agent"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MaintenanceSet"];
+            };
+        };
+        responses: {
+            /** @description Node */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    agent_serve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent: components["parameters"]["agent"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Node */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    agent_samples: {
+        parameters: {
+            query?: {
+                /** @description RFC 3339; an hour before `to` when absent */
+                from?: string;
+                /** @description RFC 3339; now when absent */
+                to?: string;
+                /** @description 240 when absent */
+                buckets?: number;
+            };
+            header?: never;
+            path: {
+                agent: components["parameters"]["agent"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description NodeSamples */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeSamples"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    agent_samples_add: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent: components["parameters"]["agent"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentSamples"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Error"];
         };

@@ -321,6 +321,8 @@ static enum err_code read_agents(struct jobs_snapshot *s, struct store *store, i
             .target = a->target,
             .seen = a->seen,
             .conflict = a->conflict != TIME_NONE,
+            .maintenance = a->maintenance,
+            .maintenance_until = a->maintenance_until,
         };
         if (before)
             k->heard_mono_ms = before->seen == a->seen ? before->heard_mono_ms : mono_ms;

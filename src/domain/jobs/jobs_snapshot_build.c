@@ -256,12 +256,27 @@ static bool is_excluded(const struct target *target, struct str agent)
     return false;
 }
 
+static bool rests(const struct known_agent *a, time_ms now)
+{
+    return a->maintenance && (a->maintenance_until == TIME_NONE || a->maintenance_until > now);
+}
+
+/* When a node that rests comes back: TIME_NONE: not known. */
+static time_ms back_at(const struct known_agent *a, const struct target *target, time_ms now)
+{
+    time_ms until = target_in_maintenance(target, now) ? target->maintenance_until : now;
+
+    if (!rests(a, now) || until == TIME_NONE)
+        return until;
+    return a->maintenance_until == TIME_NONE ? TIME_NONE : MAX(until, a->maintenance_until);
+}
+
 static enum sched_node_state node_state(const struct jobs_snapshot *s, const struct known_agent *a,
                                         uint32_t target, time_ms now)
 {
     if (!is_live(s, a, now) || target == SCHED_NONE)
         return SCHED_NODE_OFFLINE;
-    if (target_in_maintenance(&s->targets[target], now))
+    if (target_in_maintenance(&s->targets[target], now) || rests(a, now))
         return SCHED_NODE_MAINTENANCE;
     return is_excluded(&s->targets[target], a->name) ? SCHED_NODE_EXCLUDED : SCHED_NODE_LIVE;
 }
@@ -277,7 +292,7 @@ static void build_nodes(const struct jobs_snapshot *s, time_ms now, struct arena
         nodes[i].target = target_at(s, a->target);
         nodes[i].state = node_state(s, a, nodes[i].target, now);
         if (nodes[i].state == SCHED_NODE_MAINTENANCE)
-            nodes[i].until = s->targets[nodes[i].target].maintenance_until;
+            nodes[i].until = back_at(a, &s->targets[nodes[i].target], now);
         nodes[i].free = a->node.total;
     }
     *ret_nodes = nodes;

@@ -75,6 +75,8 @@ struct known_agent {
     time_ms seen;          /* its last call, as the store has it */
     int64_t heard_mono_ms; /* when that was noticed here */
     bool conflict;         /* two machines call with its key */
+    bool maintenance;      /* it is emptied: nothing starts until `maintenance_until` */
+    time_ms maintenance_until;
     struct sched_node node;
 };
 

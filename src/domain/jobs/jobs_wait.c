@@ -20,6 +20,9 @@ static enum err_code name_them(struct cmd *cmd, struct job_wait *w, struct err *
     if (w->wait.target.v &&
         store_target_by_id(cmd->store, w->wait.target, cmd->arena, &target, NULL) == OK)
         w->target = target.name;
+    if (w->wait.code == WAIT_MAINTENANCE && w->target.len &&
+        !target_in_maintenance(&target, cmd->now))
+        w->target = STR(""); /* it is not the target that rests, but machines of it */
     if (w->wait.job.v && store_job_by_id(cmd->store, w->wait.job, cmd->arena, &job, NULL) == OK)
         w->job = job.public_id;
     return store_trouble(cmd->store, err);

@@ -90,6 +90,7 @@ enum err_code projects_create(struct cmd *cmd, struct str name, const struct pro
         .created = cmd->now,
         .role = ROLE_OWNER,
         .last_run = TIME_NONE,
+        .idle_minutes = PROJECT_IDLE_MINUTES,
     };
     TRY(store_project_insert(cmd->store, &project, err));
     TRY(store_member_set(cmd->store, project.id, cmd->who->user, ROLE_OWNER, err));
@@ -112,6 +113,10 @@ enum err_code projects_update(struct cmd *cmd, struct project *project,
         project->silent_s = spec->silent_s;
     if (spec->retain_days >= 0)
         project->retain_days = spec->retain_days;
+    if (spec->idle_stop >= 0)
+        project->idle_stop = spec->idle_stop;
+    if (spec->idle_minutes >= 0)
+        project->idle_minutes = spec->idle_minutes;
     TRY(store_project_update(cmd->store, project, err));
     TRY(audit_add(cmd, project->name, STR("project changed"), err));
     return projects_show(cmd, project, err);

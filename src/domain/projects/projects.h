@@ -20,6 +20,8 @@ struct project_spec {
     struct str title, description; /* data NULL: leave (update), or the name (create) */
     int64_t silent_s;              /* 0: as the server has it; -1: leave */
     int64_t retain_days;           /* 0: runs are kept; -1: leave */
+    int idle_stop;                 /* -1: leave */
+    int64_t idle_minutes;          /* -1: leave */
 };
 MUST_CHECK enum err_code projects_create(struct cmd *cmd, struct str name,
                                          const struct project_spec *spec,

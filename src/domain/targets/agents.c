@@ -113,6 +113,66 @@ enum err_code agents_create(struct cmd *cmd, const struct id *id, struct str nam
     return audit_add(cmd, name, STR("agent registered"), err);
 }
 
+enum err_code agents_get(struct cmd *cmd, const struct id *id, struct agent *ret_agent,
+                         struct err *err)
+{
+    struct agent *all;
+    size_t count = 0;
+
+    TRY(store_agent_get(cmd->store, id, cmd->arena, ret_agent, err));
+    TRY(store_agent_list(cmd->store, (agent_id){ret_agent->id.v - 1}, 1, cmd->arena, &all, &count,
+                         err));
+    if (count == 1 && all[0].id.v == ret_agent->id.v)
+        *ret_agent = all[0]; /* with what it uses */
+    return OK;
+}
+
+enum err_code agents_of_target(struct cmd *cmd, target_id target, struct agent **ret_agents,
+                               size_t *ret_count, struct err *err)
+{
+    return store_agent_list_of_target(cmd->store, target, cmd->arena, ret_agents, ret_count, err);
+}
+
+static enum err_code maintain(struct cmd *cmd, const struct agent *agent, const char *detail,
+                              struct err *err)
+{
+    TRY(store_agent_maintain(cmd->store, agent, err));
+    cmd->wake_scheduler = true;
+    cmd_notice(cmd, NOTICE_AGENT, (project_id){0}, STR(""), &agent->public_id);
+    return audit_add(cmd, agent->name, str_from(detail), err);
+}
+
+enum err_code agents_maintenance(struct cmd *cmd, const struct id *id, struct str reason,
+                                 time_ms until, struct err *err)
+{
+    char text[TIME_TEXT_BYTES] = "open end";
+    struct agent agent;
+
+    if (until != TIME_NONE && until <= cmd->now)
+        return err_set_field(err, ERR_UNPROCESSABLE, "until",
+                             "the end of a maintenance lies in the future");
+    if (until != TIME_NONE)
+        time_format(until, text);
+    TRY(store_agent_get(cmd->store, id, cmd->arena, &agent, err));
+    agent.maintenance = true;
+    agent.maintenance_reason = reason;
+    agent.maintenance_until = until;
+    return maintain(cmd, &agent,
+                    arena_printf(cmd->arena, "maintenance (%s): %.*s", text, STR_ARG(reason)), err);
+}
+
+enum err_code agents_maintenance_end(struct cmd *cmd, const struct id *id, struct err *err)
+{
+    struct agent agent;
+
+    TRY(store_agent_get(cmd->store, id, cmd->arena, &agent, err));
+    if (!agent.maintenance)
+        return OK;
+    agent.maintenance = false;
+    agent.maintenance_until = TIME_NONE;
+    return maintain(cmd, &agent, "maintenance ended", err);
+}
+
 enum err_code agents_list(struct cmd *cmd, int64_t after, int limit, struct agent **ret_agents,
                           size_t *ret_count, struct err *err)
 {

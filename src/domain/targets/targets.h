@@ -62,6 +62,19 @@ MUST_CHECK enum err_code targets_project_delete(struct cmd *cmd, struct str name
 MUST_CHECK enum err_code agents_create(struct cmd *cmd, const struct id *id, struct str name,
                                        struct str target, struct agent *ret_agent,
                                        bool *ret_created, struct err *err);
+MUST_CHECK enum err_code agents_get(struct cmd *cmd, const struct id *id, struct agent *ret_agent,
+                                    struct err *err);
+/* By id, with what they use. */
+MUST_CHECK enum err_code agents_of_target(struct cmd *cmd, target_id target,
+                                          struct agent **ret_agents, size_t *ret_count,
+                                          struct err *err);
+/* It starts nothing until `until`; TIME_NONE: until agents_maintenance_end. What runs there goes
+ * on.
+ */
+MUST_CHECK enum err_code agents_maintenance(struct cmd *cmd, const struct id *id, struct str reason,
+                                            time_ms until, struct err *err);
+MUST_CHECK enum err_code agents_maintenance_end(struct cmd *cmd, const struct id *id,
+                                                struct err *err);
 MUST_CHECK enum err_code agents_list(struct cmd *cmd, int64_t after, int limit,
                                      struct agent **ret_agents, size_t *ret_count, struct err *err);
 /* "new", "online", "unreachable" or "conflict". */

@@ -290,6 +290,14 @@ static void copy_text(char *out, size_t size, const json_t *text)
     (void)snprintf(out, size, "%s", json_string_value(text) ? json_string_value(text) : "");
 }
 
+static bool is_being_removed(const json_t *state)
+{
+    const char *status = json_string_value(json_object_get(state, "Status"));
+
+    return json_is_true(json_object_get(state, "Dead")) ||
+           (status && strcmp(status, "removing") == 0);
+}
+
 static enum container_phase phase_of(const json_t *state)
 {
     const char *status = json_string_value(json_object_get(state, "Status"));
@@ -318,6 +326,7 @@ enum err_code container_read(const json_t *document, const char *network,
         .started_at = time_of(state, "StartedAt"),
         .ended_at = time_of(state, "FinishedAt"),
         .exit_code = (int)json_integer_value(json_object_get(state, "ExitCode")),
+        .being_removed = is_being_removed(state),
         .oom = json_is_true(json_object_get(state, "OOMKilled"))};
     copy_text(ret_state->image, sizeof(ret_state->image), json_object_get(config, "Image"));
     copy_text(ret_state->address, sizeof(ret_state->address),
@@ -326,6 +335,27 @@ enum err_code container_read(const json_t *document, const char *network,
         container_explain(json_string_value(json_object_get(state, "Error")), ret_state->problem,
                           &ignored);
     return OK;
+}
+
+/* "[FATAL tini (7)] exec PROGRAM failed: No such file or directory", of docker-init. */
+bool container_never_ran(struct str output, int exit_code, char ret_reason[EXECUTOR_REASON_BYTES])
+{
+    struct str head, line = str_trim(output), program;
+
+    if ((exit_code != 126 && exit_code != 127) || !str_starts(line, STR("[FATAL tini (")) ||
+        memchr(line.data, '\n', line.len) || !str_cut(&line, ']', &head) ||
+        !str_starts(line, STR(" exec ")))
+        return false;
+    program = str_n(line.data + 6, line.len - 6);
+    for (size_t i = 0; i + 8 <= program.len; i++) {
+        if (memcmp(program.data + i, " failed:", 8) == 0)
+            program.len = i;
+    }
+    (void)snprintf(ret_reason, EXECUTOR_REASON_BYTES,
+                   exit_code == 127 ? "program \"%.*s\" is not in the image"
+                                    : "program \"%.*s\" may not be run",
+                   (int)MIN(program.len, 120), program.data);
+    return true;
 }
 
 /* The word in quotation marks after `mark`. */

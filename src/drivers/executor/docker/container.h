@@ -49,6 +49,7 @@ struct container_state {
     enum container_phase phase;
     time_ms started_at, ended_at; /* TIME_NONE */
     int exit_code;
+    bool being_removed;                  /* somebody is about to remove it */
     bool oom;                            /* the kernel killed something of it for memory */
     char image[EXECUTOR_IMAGE_BYTES];    /* as it was asked for at its creation */
     char address[48];                    /* on our network, or "" */
@@ -58,6 +59,8 @@ struct container_state {
 /* From GET /containers/ID/json. ERR_UNAVAILABLE: it is none. */
 MUST_CHECK enum err_code container_read(const json_t *document, const char *network,
                                         struct container_state *ret_state, struct err *err);
+/* True when all that it wrote, `output`, is its init's word that the program cannot be run. */
+bool container_never_ran(struct str output, int exit_code, char ret_reason[EXECUTOR_REASON_BYTES]);
 /* What the engine says of a container that cannot be started, in words for who wrote the job.
  * *ret_image_failed: the image is to blame. */
 void container_explain(const char *message, char ret_reason[EXECUTOR_REASON_BYTES],

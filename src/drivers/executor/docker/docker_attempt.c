@@ -3,6 +3,7 @@
  * when all of it lies in the console is the attempt said to have ended. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "drivers/common/end_reason.h"
 #include "drivers/executor/docker/docker_impl.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -14,6 +15,8 @@
 #define AGAIN_MS        500
 #define MISSING_MAX     3      /* looks in a row at which the engine did not know it */
 #define LOG_END_MS_MAX  300000 /* for text that cannot be read or written */
+#define FATAL_BYTES_MAX 4096   /* of the one line that says that a program is not there */
+#define REMOVAL_MS      2000   /* from the end of a container to its removal, by `docker rm -f` */
 #define DISK_BYTES_FULL (INT64_C(1) << 20)
 
 /* ---- A copy of the spec that lives as long as the attempt */
@@ -101,6 +104,7 @@ static void finish(struct docker_attempt *attempt, struct executor_look *look)
     if (look->ended_at == TIME_NONE)
         look->ended_at = clock_wall_ms();
     (void)snprintf(look->image, sizeof(look->image), "%s", attempt->record.image);
+    end_reason_write(look, attempt->record.timeout_s);
     if (docker_end_write(attempt->folder, look, &err) != OK)
         /* The container is still there: an agent that comes after this one finds it out again. */
         log_warn("attempt.record", "attempt", attempt->id.text, "error", err.text);
@@ -140,6 +144,17 @@ static int signal_of(int exit_code)
     return 0;
 }
 
+/* A program that is not there: the container's init has run, and says so in its place. */
+static bool never_ran(const struct docker_attempt *attempt, char ret_reason[EXECUTOR_REASON_BYTES])
+{
+    CLEANUP(buf_release) struct buf output = {0};
+    char path[DOCKER_PATH_BYTES];
+
+    docker_path(attempt->folder, "console", path);
+    return file_read(path, FATAL_BYTES_MAX, &output, NULL) == OK && output.len > 0 &&
+           container_never_ran(buf_str(&output), attempt->state.exit_code, ret_reason);
+}
+
 static void finish_ended(struct docker_attempt *attempt)
 {
     const struct container_state *state = &attempt->state;
@@ -156,6 +171,10 @@ static void finish_ended(struct docker_attempt *attempt)
     look.disk_full = state->exit_code != 0 &&
                      (disk_is_full(attempt->folder) || disk_is_full(attempt->shared->host.root));
     (void)snprintf(look.reason, sizeof(look.reason), "%s", state->problem);
+    if (never_ran(attempt, look.reason)) {
+        look.failed_to_start = true;
+        look.exit_code = -1;
+    }
     finish(attempt, &look);
 }
 
@@ -249,6 +268,27 @@ static bool is_missing(struct docker_attempt *attempt, enum err_code code)
     return attempt->missing_count >= MISSING_MAX;
 }
 
+/* It was killed, and not by us: perhaps because somebody removes it. True once it is gone. */
+static bool is_removed(struct docker_attempt *attempt)
+{
+    int64_t until = clock_mono_ms() + REMOVAL_MS;
+    struct container_state state;
+    struct err err = {0};
+
+    if (attempt->state.exit_code != 128 + SIGKILL || attempt->kill_sent)
+        return false;
+    while (!agent_stops(attempt) && clock_mono_ms() < until) {
+        enum err_code code = docker__inspect(attempt, attempt->engine, &state, &err);
+
+        if (code == ERR_NOT_FOUND || (code == OK && state.being_removed))
+            return true;
+        if (code == OK && state.oom)
+            return false;
+        (void)docker__wait(attempt, AGAIN_MS / 5);
+    }
+    return false;
+}
+
 /* Until it has ended, or the agent stops. */
 static void follow(struct docker_attempt *attempt, struct logs *logs)
 {
@@ -271,7 +311,9 @@ static void follow(struct docker_attempt *attempt, struct logs *logs)
         }
         if (attempt->state.phase == CONTAINER_ENDED) {
             copy_rest(attempt, logs);
-            if (!agent_stops(attempt))
+            if (is_removed(attempt))
+                finish_removed(attempt);
+            else if (!agent_stops(attempt))
                 finish_ended(attempt);
             return;
         }

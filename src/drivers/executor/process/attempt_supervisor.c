@@ -4,6 +4,7 @@
 #include "drivers/executor/process/attempt_supervisor.h"
 
 #include "base/log.h"
+#include "drivers/common/end_reason.h"
 #include "drivers/executor/process/attempt_cgroup.h"
 #include "drivers/executor/process/attempt_console.h"
 #include "drivers/executor/process/attempt_disk.h"
@@ -206,24 +207,12 @@ static void end_orphans(struct supervisor *s)
 static void write_reason(struct supervisor *s, bool host_full)
 {
     struct executor_look *look = &s->look;
-    char *reason = look->reason, name[16];
-    size_t size = sizeof(look->reason);
 
-    if (look->oom)
-        (void)snprintf(reason, size, "the kernel killed it for memory");
-    else if (host_full)
-        (void)snprintf(reason, size, "the disk of the machine is full");
-    else if (look->disk_full)
-        (void)snprintf(reason, size, "its folder held more than the %lld bytes that it asked for",
+    if (look->disk_full && !look->oom && !host_full)
+        (void)snprintf(look->reason, sizeof(look->reason),
+                       "its folder held more than the %lld bytes that it asked for",
                        (long long)s->spec.disk_bytes);
-    else if (look->timed_out)
-        (void)snprintf(reason, size, "it ran longer than %lld s", (long long)s->spec.timeout_s);
-    else if (look->was_stopped)
-        (void)snprintf(reason, size, "it was stopped");
-    else if (s->end.signaled)
-        (void)snprintf(reason, size, "it was ended by %s", signal_name(s->end.code, name));
-    else if (s->end.code != 0)
-        (void)snprintf(reason, size, "it exited with code %d", s->end.code);
+    end_reason_write(look, s->spec.timeout_s);
 }
 
 static void judge(struct supervisor *s)

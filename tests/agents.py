@@ -25,6 +25,7 @@ class Agent:
         self.id = make_id("a")
         self.process: subprocess.Popen[bytes] | None = None
         self.url = server.url
+        self.launcher: list[str] = []  # what starts the program
         server.ok("PUT", "/api/v1/targets/here", {"price_hour_micro": 3_600_000_000})
         server.ok("PUT", f"/api/v1/agents/{self.id}", {"name": name, "target": "here"})
         made = server.ok("POST", "/api/v1/keys", {"kind": "agent", "name": "k", "agent": self.id})
@@ -42,6 +43,7 @@ class Agent:
         log = self.folder.with_suffix(".log").open("ab")
         self.process = subprocess.Popen(
             [
+                *self.launcher,
                 BUILD / "euvyra-agent",
                 *("--server", self.url, "--key-file", self.key_file, "--dir", self.folder),
                 *(

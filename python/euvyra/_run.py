@@ -394,6 +394,8 @@ def _rank_here(rank: int | None) -> int:
     names: tuple[str, ...] = _RANKS
     if os.environ.get("SLURM_NTASKS", "1") != "1":
         names = (*_RANKS, "SLURM_PROCID")
+    if os.environ.get("NNODES", "1") != "1":
+        names = (*names, "NODE_RANK")  # one process on each machine
     for name in names:
         value = os.environ.get(name, "")
         if value.isdigit():

@@ -246,7 +246,7 @@ a.id, a.public_id, a.job_id, j.public_id, a.run_id, a.number, a.state, a.target_
     a.offered_ms, a.started_ms, a.ended_ms, a.charged_ms, a.run_time_ms, a.gpu_ms, a.cost_micro,
     a.price_hour_micro, a.price_gpu_hour_micro, a.exit_code, a.exit_signal, a.oom, a.final,
     a.ending, a.reason, a.health, a.health_since_ms, a.health_problem, a.image, a.progress,
-    a.energy_mj, a.idle_ms
+    a.energy_mj, a.idle_ms, a.rendezvous
 
 -- name: attempt_by_public_id
 -- one row
@@ -303,7 +303,7 @@ UPDATE attempt SET state = :state, started_ms = :started_ms, ended_ms = :ended_m
     cost_micro = :cost_micro, exit_code = :exit_code, exit_signal = :exit_signal, oom = :oom,
     final = :final, ending = :ending, reason = :reason, health = :health,
     health_since_ms = :health_since_ms, health_problem = :health_problem, image = :image,
-    progress = :progress
+    progress = :progress, rendezvous = :rendezvous
 WHERE id = :id;
 
 -- name: placement_insert

@@ -27,6 +27,7 @@ struct agent_options {
     const char *target;           /* the same */
     const char *dir;              /* the agent's folder */
     const char *program;          /* this program, absolute */
+    const char *address;          /* of this machine, for others; NULL: as the server sees it */
     const char *gpu_claims;       /* folder that all agents of the machine share */
     int64_t readings_ms;          /* machine and GPUs are read so often */
     const char *nvml;             /* NVIDIA's library; NULL: where the system has it */

@@ -6,6 +6,7 @@
 
 #define PATH_BYTES       64
 #define HEADER_BYTES     96
+#define RENDEZVOUS_BYTES (WIRE_RENDEZVOUS_MAX + 32)
 #define STATUS_BYTES_MAX 65536
 #define CODE_TIMEOUT_MS  600000
 #define ATTEMPT_HEADER   "Euvyra-Attempt-Token: "
@@ -62,38 +63,46 @@ static enum err_code not_readable(const char *what, struct err *err)
 
 /* Sends a call whose answer is the attempt's state. */
 static enum call_outcome attempt_tell(const struct attempt_calls *calls, const char *what,
-                                      struct http_client_request *request,
-                                      enum attempt_state *ret_state, struct err *err)
+                                      struct http_client_request *request, struct arena *arena,
+                                      struct wire_accepted *ret_accepted, struct err *err)
 {
     CLEANUP(http_client_answer_release) struct http_client_answer answer = {0};
     enum err_code code = attempt_send(calls, what, request, &answer, err);
 
-    if (code == OK && wire_accepted_decode(buf_str(&answer.body), ret_state, err) != OK)
+    if (code == OK && wire_accepted_decode(arena, buf_str(&answer.body), ret_accepted, err) != OK)
         code = not_readable(what, err);
     return outcome_of(code);
 }
 
-enum call_outcome call_accept(const struct attempt_calls *calls, enum attempt_state *ret_state,
+enum call_outcome call_accept(const struct attempt_calls *calls, const char *rendezvous,
+                              struct arena *arena, struct wire_accepted *ret_accepted,
                               struct err *err)
 {
+    char header[RENDEZVOUS_BYTES];
+    const char *const headers[] = {header, NULL};
     struct http_client_request request = {.method = "POST"};
 
-    return attempt_tell(calls, "accept", &request, ret_state, err);
+    if (rendezvous) {
+        (void)snprintf(header, sizeof(header), "Euvyra-Rendezvous: %s", rendezvous);
+        request.headers = headers;
+    }
+    return attempt_tell(calls, "accept", &request, arena, ret_accepted, err);
 }
 
 enum call_outcome call_status(const struct attempt_calls *calls, const struct wire_status *status,
                               struct err *err)
 {
     CLEANUP(buf_release) struct buf body = {0};
+    CLEANUP(arena_release) struct arena arena = {0};
     struct http_client_request request = {.method = "POST"};
-    enum attempt_state state;
+    struct wire_accepted accepted;
     struct json_writer w;
 
     buf_init(&body, STATUS_BYTES_MAX);
     json_writer_init(&w, &body);
     wire_status_encode(status, &w);
     request.body = buf_str(&body);
-    return attempt_tell(calls, "status", &request, &state, err);
+    return attempt_tell(calls, "status", &request, &arena, &accepted, err);
 }
 
 enum call_outcome call_console(const struct attempt_calls *calls, struct str text, int64_t *offset,

@@ -20,8 +20,10 @@ struct attempt_calls {
     void *ctx;
 };
 
-/* *ret_state is ATTEMPT_OFFERED while others that take part have not accepted: call again. */
-enum call_outcome call_accept(const struct attempt_calls *calls, enum attempt_state *ret_state,
+/* `rendezvous` is where the ranks of the attempt could meet here, or NULL. ret_accepted->state is
+ * ATTEMPT_OFFERED while others that take part have not accepted: call again. */
+enum call_outcome call_accept(const struct attempt_calls *calls, const char *rendezvous,
+                              struct arena *arena, struct wire_accepted *ret_accepted,
                               struct err *err);
 enum call_outcome call_status(const struct attempt_calls *calls, const struct wire_status *status,
                               struct err *err);

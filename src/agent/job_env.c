@@ -52,6 +52,19 @@ static void inherit(struct env_list *list, const char *const *agent_env)
     }
 }
 
+/* The names that launchers and trainers use. */
+static void set_nodes(struct env_list *list, const struct launch *launch)
+{
+    if (!launch)
+        return;
+    env_set(list, "NNODES", arena_printf(list->arena, "%lld", (long long)launch->nodes));
+    env_set(list, "NODE_RANK", arena_printf(list->arena, "%lld", (long long)launch->rank));
+    if (!launch->master_addr)
+        return;
+    env_set(list, "MASTER_ADDR", launch->master_addr);
+    env_set(list, "MASTER_PORT", arena_printf(list->arena, "%lld", (long long)launch->master_port));
+}
+
 const char *const *job_env_build(struct arena *arena, const struct wire_offer *offer,
                                  const struct job_env_facts *facts)
 {
@@ -69,6 +82,7 @@ const char *const *job_env_build(struct arena *arena, const struct wire_offer *o
     for (const char *const *entry = offer->env; *entry; entry++)
         env_put(&list, *entry);
     env_set(&list, "CUDA_VISIBLE_DEVICES", facts->gpus);
+    set_nodes(&list, facts->launch);
     env_set(&list, "EUVYRA_SERVER", facts->server);
     env_set(&list, "EUVYRA_API_KEY_FILE", facts->key_file);
     env_set(&list, "EUVYRA_CA", facts->ca_file);

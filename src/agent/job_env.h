@@ -2,6 +2,7 @@
  * what tells the SDK where it is. Later ones win. Pure. thread: any */
 #pragma once
 
+#include "agent/launcher.h"
 #include "base/arena.h"
 #include "wire/agent_messages.h"
 
@@ -13,6 +14,7 @@ struct job_env_facts {
     const char *config_file;           /* NULL: the offer has no configuration on disk */
     const char *user_name, *user_home; /* NULL: as in agent_env */
     int64_t port;                      /* of its health check; 0: none */
+    const struct launch *launch;       /* which of its machines this is; NULL: not told */
     const char *gpus;                  /* UUIDs with commas; "": it may use none; NULL: not told */
 };
 

@@ -38,8 +38,8 @@ extern char **environ;
 struct arguments {
     const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level, *console_mb;
     const char *docker_socket, *pull_minutes;
-    const char *server_for_jobs, *executor, *image, *nvml, *readings, *gpu_claims,
-        *volumes[VOLUMES_MAX + 1];
+    const char *server_for_jobs, *executor, *image, *nvml, *readings, *gpu_claims, *address;
+    const char *volumes[VOLUMES_MAX + 1];
     size_t volume_count;
     struct cluster_arguments cluster;
     bool allow_root, allow_old_runc, help, version;
@@ -63,6 +63,8 @@ static const char usage[] =
     "  --nvml FILE       NVIDIA's management library, where the system does not find\n"
     "                    libnvidia-ml.so.1; also EUVYRA_NVML\n"
     "  --readings SEC    read machine and GPUs every SEC seconds (1 to 60); default 10\n"
+    "  --address HOST    this machine as others reach it, for jobs on several; default the\n"
+    "                    address from which the server is called\n"
     "  --gpu-claims DIR  says which job has which GPU, for all agents of this machine;\n"
     "                    default " GPU_CLAIMS_DIR "\n"
     "  --docker-socket PATH\n"
@@ -114,6 +116,7 @@ static const struct option known_options[] = {
     {"server-for-jobs", required_argument, NULL, 'j'},
     {"nvml", required_argument, NULL, 'N'},
     {"readings", required_argument, NULL, 'R'},
+    {"address", required_argument, NULL, 'a'},
     {"gpu-claims", required_argument, NULL, 'g'},
     {"docker-socket", required_argument, NULL, 'D'},
     {"pull-minutes", required_argument, NULL, 'p'},
@@ -141,6 +144,7 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         case 't': a->target = optarg; break;
         case 'S': a->slots = optarg; break;
         case 'u': a->job_user = optarg; break;
+        case 'a': a->address = optarg; break;
         case 'g': a->gpu_claims = optarg; break;
         case 'N': a->nvml = optarg; break;
         case 'R': a->readings = optarg; break;
@@ -304,6 +308,7 @@ static enum err_code take_options(const struct arguments *a, struct agent_option
     o->target = a->target;
     o->nvml = a->nvml;
     TRY(take_readings(a, o, err));
+    o->address = a->address;
     o->gpu_claims = a->gpu_claims ? a->gpu_claims : GPU_CLAIMS_DIR;
     o->dir = a->dir;
     o->slots = slots;

@@ -9,6 +9,7 @@
 #include "agent/work_prepare.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/local_address.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -21,18 +22,19 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define OFFER_BYTES_MAX (2 * WIRE_MESSAGE_BYTES_MAX)
-#define CONSOLE_BYTES   (512 * 1024)
-#define WATCH_MS        100
-#define STARTING_MS     10
-#define BACKOFF_MS_MIN  500
-#define BACKOFF_MS_MAX  15000
-#define OTHERS_MS       500 /* between looks whether the other agents of an attempt have accepted */
-#define ACCEPT_MS_MAX   60000
-#define START_MS_MAX    60000
-#define RECORD_MS_MAX   300000 /* then the record is closed as it is */
-#define UPLOAD_SLICE_MS 200
-#define PROGRESS_MS     2000 /* between reports on a long start */
+#define OFFER_BYTES_MAX  (2 * WIRE_MESSAGE_BYTES_MAX)
+#define CONSOLE_BYTES    (512 * 1024)
+#define WATCH_MS         100
+#define STARTING_MS      10
+#define BACKOFF_MS_MIN   500
+#define BACKOFF_MS_MAX   15000
+#define OTHERS_MS        500 /* between looks whether the other agents have accepted */
+#define ACCEPT_MS_MAX    60000
+#define START_MS_MAX     60000
+#define RENDEZVOUS_BYTES (WIRE_RENDEZVOUS_MAX + 1)
+#define RECORD_MS_MAX    300000 /* then the record is closed as it is */
+#define UPLOAD_SLICE_MS  200
+#define PROGRESS_MS      2000 /* between reports on a long start */
 
 struct work {
     const struct work_env *env;
@@ -40,6 +42,7 @@ struct work {
     struct wire_offer offer;
     struct attempt_calls calls;
     struct executor_place place;
+    struct str rendezvous; /* len 0: none; the thread's own, as the arena is once it runs */
     struct thread *thread;
     struct queue *wake;
     _Atomic bool stop_asked, fenced, finished;
@@ -111,20 +114,49 @@ static struct wire_status status_of(enum wire_attempt_state state, time_ms at)
         .state = state, .at = at, .exit_code = -1, .run_time_ms = -1, .console_bytes = -1};
 }
 
+/* Where the ranks could meet, of a job on several machines whose first this is; NULL: nowhere. */
+static const char *own_rendezvous(const struct work *work, char *space, size_t size)
+{
+    const struct executor_port *executor = work->env->executor;
+    const struct agent_options *options = work->env->options;
+    char machine[RENDEZVOUS_BYTES];
+    struct err err = {0};
+    enum err_code code = OK;
+
+    if (work->offer.node_count == 1 || work->offer.rank || !executor->rendezvous)
+        return NULL;
+    if (options->address)
+        (void)snprintf(machine, sizeof(machine), "%s", options->address);
+    else
+        code = net_local_address(options->server, machine, sizeof(machine), &err);
+    if (code == OK)
+        code = executor->rendezvous(executor->ctx, &work->offer.attempt.id, machine, space, size,
+                                    &err);
+    if (code == OK)
+        return space;
+    log_error("attempt.rendezvous", "attempt", work->offer.attempt.id.text, "error", err.text);
+    return NULL;
+}
+
 /* Accepts the offer; true when the attempt is ours, and all others who take part in it have
  * accepted too. */
 static bool accept_offer(struct work *work)
 {
     int64_t give_up_at = clock_mono_ms() + ACCEPT_MS_MAX;
+    char space[RENDEZVOUS_BYTES];
+    const char *rendezvous = own_rendezvous(work, space, sizeof(space));
 
     while (!agent_stops(work) && !atomic_load(&work->fenced)) {
         struct err err = {0};
-        enum attempt_state state = ATTEMPT_CLAIMED;
-        enum call_outcome outcome = call_accept(&work->calls, &state, &err);
+        struct wire_accepted accepted = {.state = ATTEMPT_CLAIMED};
+        enum call_outcome outcome =
+            call_accept(&work->calls, rendezvous, &work->arena, &accepted, &err);
 
         if (settle(work, outcome, "accept", &err) &&
-            (outcome != CALL_DONE || state != ATTEMPT_OFFERED))
+            (outcome != CALL_DONE || accepted.state != ATTEMPT_OFFERED)) {
+            work->rendezvous = accepted.rendezvous;
             return outcome == CALL_DONE;
+        }
         if (outcome == CALL_DONE) { /* the server fences the attempt if the others never come */
             give_up_at = clock_mono_ms() + ACCEPT_MS_MAX;
             work_wait(work, OTHERS_MS);
@@ -150,6 +182,8 @@ static void note_failure(struct work *work, const char *reason)
  * while if it is this machine. */
 static void start_work(struct work *work)
 {
+    const struct work_start start = {work->env, &work->calls, &work->offer, &work->place,
+                                     work->rendezvous};
     int64_t give_up_at = clock_mono_ms() + START_MS_MAX;
 
     while (keep_calling(work)) {
@@ -161,7 +195,7 @@ static void start_work(struct work *work)
             note_failure(work, "it was stopped before it began");
             return;
         }
-        outcome = work_prepare(work->env, &work->calls, &work->offer, &work->place, &here, &err);
+        outcome = work_prepare(&start, &here, &err);
         if (outcome == CALL_DONE) {
             work->told_starting = true;
             log_info("attempt.started", "attempt", work->offer.attempt.id.text, "job",

@@ -165,19 +165,17 @@ static enum call_outcome fetch_code(const struct work_env *env, const struct att
     return code == OK ? CALL_DONE : CALL_REFUSED;
 }
 
-static enum err_code start(const struct work_env *env, const struct wire_offer *offer,
-                           const struct executor_place *place, struct err *err)
+static enum err_code begin(const struct work_start *start, struct err *err)
 {
+    const struct executor_port *executor = start->env->executor;
     CLEANUP(arena_release) struct arena arena = {0};
     struct executor_spec spec;
 
-    TRY(work_spec_make(env, offer, place, &arena, &spec, err));
-    return env->executor->start(env->executor->ctx, &spec, err);
+    TRY(work_spec_make(start, &arena, &spec, err));
+    return executor->start(executor->ctx, &spec, err);
 }
 
-enum call_outcome work_prepare(const struct work_env *env, const struct attempt_calls *calls,
-                               const struct wire_offer *offer, const struct executor_place *place,
-                               bool *ret_here, struct err *err)
+enum call_outcome work_prepare(const struct work_start *start, bool *ret_here, struct err *err)
 {
     struct wire_status starting = {.state = WIRE_STARTING,
                                    .at = TIME_NONE,
@@ -189,18 +187,18 @@ enum call_outcome work_prepare(const struct work_env *env, const struct attempt_
     enum err_code code;
 
     *ret_here = false;
-    outcome = call_status(calls, &starting, err);
+    outcome = call_status(start->calls, &starting, err);
     if (outcome == CALL_AGAIN || outcome == CALL_FENCED)
         return outcome; /* refused: it was told before */
-    path_join(work_dir, place->folder, "work");
-    if (renew_work_dir(env, offer, work_dir, err) != OK)
+    path_join(work_dir, start->place->folder, "work");
+    if (renew_work_dir(start->env, start->offer, work_dir, err) != OK)
         return CALL_REFUSED;
-    if (offer->code.len > 0 && !env->executor->remote) {
-        outcome = fetch_code(env, calls, offer, work_dir, err);
+    if (start->offer->code.len > 0 && !start->env->executor->remote) {
+        outcome = fetch_code(start->env, start->calls, start->offer, work_dir, err);
         if (outcome != CALL_DONE)
             return outcome;
     }
-    code = start(env, offer, place, err);
+    code = begin(start, err);
     *ret_here = code != OK;
     return code == OK ? CALL_DONE : code == ERR_UNAVAILABLE ? CALL_AGAIN : CALL_REFUSED;
 }

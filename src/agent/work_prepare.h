@@ -9,11 +9,18 @@
 
 #define WORK_PATH_BYTES 3072
 
-/* Fetches and unpacks the code, writes the key, starts it. CALL_REFUSED: it can never
- * start, err says why. *ret_here: what is in the way is on this machine. */
-enum call_outcome work_prepare(const struct work_env *env, const struct attempt_calls *calls,
-                               const struct wire_offer *offer, const struct executor_place *place,
-                               bool *ret_here, struct err *err);
+/* An attempt that is to start. */
+struct work_start {
+    const struct work_env *env;
+    const struct attempt_calls *calls;
+    const struct wire_offer *offer;
+    const struct executor_place *place;
+    struct str rendezvous; /* where its ranks meet; len 0: it has one */
+};
+
+/* Fetches and unpacks the code, writes the key, starts it. CALL_REFUSED: it can never start, err
+ * says why. *ret_here: what is in the way is on this machine. */
+enum call_outcome work_prepare(const struct work_start *start, bool *ret_here, struct err *err);
 /* Sends what the run folders under `folder` hold. OK also when there is none. */
 MUST_CHECK enum err_code work_upload(const struct work_env *env, const struct wire_offer *offer,
                                      const char *folder, bool (*keep_going)(void *ctx), void *ctx,

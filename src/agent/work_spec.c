@@ -2,6 +2,7 @@
 #include "agent/work_spec.h"
 
 #include "agent/job_env.h"
+#include "agent/launcher.h"
 #include "agent/work_gpus.h"
 #include "agent/work_health.h"
 #include "sys/file.h"
@@ -147,14 +148,39 @@ static const char *gpus_text(const struct work_env *env, const char *const *uuid
     return text;
 }
 
-enum err_code work_spec_make(const struct work_env *env, const struct wire_offer *offer,
-                             const struct executor_place *place, struct arena *arena,
+/* Where the first of its machines is. */
+static enum err_code take_launch(const struct work_start *start, struct arena *arena,
+                                 struct launch *ret_launch, struct err *err)
+{
+    const struct wire_offer *offer = start->offer;
+    struct wire_container c;
+    struct str host;
+
+    TRY(wire_offer_container(arena, offer, &c, err));
+    *ret_launch = (struct launch){.launcher = c.launcher,
+                                  .nodes = offer->node_count,
+                                  .rank = offer->rank,
+                                  .processes = MAX(offer->gpus, 1)};
+    if (offer->node_count == 1)
+        return OK;
+    if (!wire_rendezvous_parse(start->rendezvous, &host, &ret_launch->master_port))
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "nobody said where the machines of the job can meet");
+    ret_launch->master_addr = arena_text(arena, host);
+    return OK;
+}
+
+enum err_code work_spec_make(const struct work_start *start, struct arena *arena,
                              struct executor_spec *ret_spec, struct err *err)
 {
+    const struct work_env *env = start->env;
     const struct agent_options *options = env->options;
+    const struct wire_offer *offer = start->offer;
+    const struct executor_place *place = start->place;
     struct executor_spec spec = {
         .attempt = offer->attempt.id,
-        .argv = offer->argv,
+        .rank = offer->rank,
+        .node_count = offer->node_count,
         .work_dir = arena_printf(arena, "%s/work", place->inside),
         .timeout_s = offer->timeout_s,
         .grace_s = offer->grace_s,
@@ -169,12 +195,16 @@ enum err_code work_spec_make(const struct work_env *env, const struct wire_offer
                                                               : options->server),
                   .token = str_from(offer->attempt.token)}};
     struct job_env_facts facts;
+    struct launch launch;
 
+    TRY(take_launch(start, arena, &launch, err));
+    TRY(launch_argv(&launch, offer->argv, arena, &spec.argv, err));
     TRY(take_container(env, offer, arena, &spec, err));
     TRY(read_ca(env, arena, &spec.files.ca, err));
     TRY(work_gpus_take(env, offer, place, arena, &spec.gpus, err));
     facts = facts_of(env, place, &spec.files, arena);
     facts.gpus = gpus_text(env, spec.gpus, arena);
+    facts.launch = &launch;
     TRY(work_health_port(env, offer, &facts.port, err));
     TRY(write_files(env, place->folder, &spec.files, arena, err));
     spec.env = job_env_build(arena, offer, &facts);

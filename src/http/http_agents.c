@@ -255,12 +255,17 @@ static enum err_code take_ref(const struct http_call *call, struct wire_attempt 
 
 enum err_code http_attempt_accept(struct http_call *call, struct err *err)
 {
+    struct str rendezvous = http_exchange_header(call->exchange, "Euvyra-Rendezvous"), host;
     struct wire_attempt ref;
     struct attempt attempt;
+    int64_t port;
 
     TRY(take_ref(call, &ref, err));
-    TRY(jobs_attempt_accept(&call->cmd, &ref, &attempt, err));
-    wire_accepted_encode(attempt.state, &call->json);
+    if (rendezvous.data && !wire_rendezvous_parse(rendezvous, &host, &port))
+        return err_set_field(err, ERR_INVALID, "Euvyra-Rendezvous",
+                             "the header Euvyra-Rendezvous is HOST:PORT");
+    TRY(jobs_attempt_accept(&call->cmd, &ref, rendezvous, &attempt, err));
+    wire_accepted_encode(&(struct wire_accepted){attempt.state, attempt.rendezvous}, &call->json);
     return OK;
 }
 
@@ -285,7 +290,7 @@ enum err_code http_attempt_status(struct http_call *call, struct err *err)
     TRY(wire_status_decode(call->body, &status, err));
     warn_of_clock(call, &ref, &status);
     TRY(jobs_attempt_status(&call->cmd, &ref, &status, &attempt, err));
-    wire_accepted_encode(attempt.state, &call->json);
+    wire_accepted_encode(&(struct wire_accepted){.state = attempt.state}, &call->json);
     return OK;
 }
 

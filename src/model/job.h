@@ -190,6 +190,7 @@ struct attempt {
     time_ms health_since;      /* TIME_NONE */
     struct str health_problem; /* of the last question; len 0: none */
     struct str image;          /* as it runs, "NAME@sha256:..."; len 0: none, not known */
+    struct str rendezvous;     /* "HOST:PORT" where its ranks meet; len 0: not known, or one rank */
     struct str progress;       /* of a start that takes long; len 0: nothing to say */
     int64_t energy_mj;         /* that its GPUs took, as far as they can tell */
     time_ms idle;              /* since when all its GPUs are idle; TIME_NONE: they are not */

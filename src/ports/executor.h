@@ -41,10 +41,11 @@ struct executor_files {
 
 struct executor_spec {
     struct id attempt;
-    const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of env */
-    const char *const *env;  /* whole, NULL-terminated */
-    const char *work_dir;    /* where the job starts, as it sees it; under the attempt's folder */
-    const char *image;       /* NULL: the host's own programs */
+    int64_t rank, node_count; /* of the machines that run the attempt, from 0 */
+    const char *const *argv;  /* NULL-terminated; argv[0] is looked up in PATH of env */
+    const char *const *env;   /* whole, NULL-terminated */
+    const char *work_dir;     /* where the job starts, as it sees it; under the attempt's folder */
+    const char *image;        /* NULL: the host's own programs */
     const char *registry_user, *registry_secret; /* for the image; NULL: none */
     int64_t timeout_s; /* then it is ended like a stop, and `timed_out`; 0: never */
     int64_t grace_s;   /* between SIGTERM and SIGKILL */
@@ -104,6 +105,10 @@ struct executor_port {
      * ERR_UNAVAILABLE: it is not known now. */
     enum err_code (*address)(void *ctx, const struct id *attempt, char *ret_address, size_t size,
                              struct err *err);
+    /* Where the ranks of an attempt can meet, if it is rank 0 that runs here: "HOST:PORT".
+     * `machine` is this machine's address as others reach it. NULL without FEATURE_NODES. */
+    enum err_code (*rendezvous)(void *ctx, const struct id *attempt, const char *machine,
+                                char *ret_text, size_t size, struct err *err);
     /* Asks it to end (SIGTERM, after the grace SIGKILL); returns at once, `look` tells. */
     enum err_code (*stop)(void *ctx, const struct id *attempt, struct err *err);
     /* Ends it without a grace; returns at once. */

@@ -55,6 +55,7 @@ static void attempt_read(const struct db_result *r, struct arena *arena, struct 
         .progress = db__text(r, 29, arena),
         .energy_mj = db__i64(r, 30),
         .idle = db__time(r, 31),
+        .rendezvous = db__text(r, 32, arena),
     };
 }
 
@@ -152,7 +153,7 @@ enum err_code store_attempt_put(struct store *store, const struct attempt *a, st
              ARG_TEXT("reason", a->reason), ARG_I64("health", a->health),
              ARG_TIME("health_since_ms", a->health_since),
              ARG_TEXT("health_problem", a->health_problem), ARG_TEXT("image", a->image),
-             ARG_TEXT("progress", a->progress)),
+             ARG_TEXT("progress", a->progress), ARG_TEXT("rendezvous", a->rendezvous)),
         NULL, err);
 }
 

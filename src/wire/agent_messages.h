@@ -31,6 +31,7 @@
         */
 #define WIRE_MOUNTS_MAX        192
 #define WIRE_IMAGE_BYTES_MAX   511
+#define WIRE_RENDEZVOUS_MAX    261 /* a host name, a colon, a port */
 #define WIRE_MESSAGE_BYTES_MAX (16 * 1024 * 1024)
 
 struct wire_attempt {
@@ -141,11 +142,18 @@ MUST_CHECK enum err_code wire_offer_take_spec(struct arena *arena, struct str sp
 /* How the service is asked, from `extra` of its offer; port 0: it is not. */
 MUST_CHECK enum err_code wire_offer_health(struct arena *arena, const struct wire_offer *offer,
                                            struct health_spec *ret_spec, struct err *err);
-/* The answer to an accept and to a status report: the attempt's state now. */
-void wire_accepted_encode(enum attempt_state state, struct json_writer *w);
-/* ATTEMPT_STATE_COUNT: a state that only a newer server knows. */
-MUST_CHECK enum err_code wire_accepted_decode(struct str text, enum attempt_state *ret_state,
-                                              struct err *err);
+/* Where the ranks of an attempt find each other: "HOST:PORT", also "[ADDRESS]:PORT". */
+MUST_CHECK bool wire_rendezvous_parse(struct str text, struct str *ret_host, int64_t *ret_port);
+
+/* The answer to an accept and to a status report: the attempt's state now; to an accept also where
+ * its ranks find each other. */
+struct wire_accepted {
+    enum attempt_state state; /* ATTEMPT_STATE_COUNT: one that only a newer server knows */
+    struct str rendezvous;    /* len 0: it has one rank, or that of rank 0 is not known yet */
+};
+void wire_accepted_encode(const struct wire_accepted *accepted, struct json_writer *w);
+MUST_CHECK enum err_code wire_accepted_decode(struct arena *arena, struct str text,
+                                              struct wire_accepted *ret_accepted, struct err *err);
 /* The answer to console text: where the next text goes. */
 void wire_appended_encode(int64_t offset, struct json_writer *w);
 MUST_CHECK enum err_code wire_appended_decode(struct str text, int64_t *ret_offset,

@@ -18,6 +18,7 @@ class Agent:
 
     def __init__(self, server: Server, name: str = "rack1") -> None:
         self.server = server
+        self.name = name
         server.ok("PUT", "/api/v1/targets/local", {"price_hour_micro": 3_600_000})
         self.id = make_id("a")
         self.boot = make_id("b")[1:]
@@ -408,7 +409,7 @@ def test_every_accepted_config_fits_into_an_offer(server: Server) -> None:
     ("change", "code", "field"),
     [
         ({"boot": "ABCDEFGHIJ22"}, "invalid", "boot"),
-        ({"executor": "docker"}, "invalid", "executor"),
+        ({"executor": "systemd"}, "invalid", "executor"),
         ({"wait_ms": 60001}, "invalid", "wait_ms"),
         ({"capacity": {"slots": 1, "cpus": 1, "memory_bytes": 0}}, "invalid", "capacity.gpus"),
         ({"attempts": [{"attempt": "x", "token": "x" * 43}]}, "invalid", "attempts[0].attempt"),
@@ -492,6 +493,48 @@ def test_a_gang_starts_together_or_not_at_all(server: Server) -> None:
     rank = offers[1]["rank"]
     assert ends[rank] == "exit_code"
     assert ends[:rank] + ends[rank + 1 :] == ["other_rank", "other_rank"]
+
+
+def test_the_ranks_of_a_gang_are_told_where_the_first_is(server: Server) -> None:
+    agents = [Agent(server, f"n{number}") for number in range(3)]
+    for agent in agents:
+        agent.poll()
+    job = submit(server, nodes=3)
+    offers = {}
+    for agent in agents:
+        offer = agent.offer()
+        offers[offer["rank"]] = (agent, offer)
+
+    def accept(rank: int, place: str) -> Any:
+        agent, offer = offers[rank]
+        headers = {"Euvyra-Attempt-Token": offer["token"], "Euvyra-Rendezvous": place}
+        path = f"/api/v1/attempts/{offer['attempt']}/accept"
+        return server.send("POST", path, None, headers, key=agent.key)
+
+    assert accept(0, "nowhere").json["field"] == "Euvyra-Rendezvous"
+    assert accept(2, "10.0.0.2:7").json == {"state": "offered"}
+    assert accept(0, "10.0.0.1:29500").json["rendezvous"] == "10.0.0.1:29500"
+    # What others may have heard stays, also when its agent was started again meanwhile.
+    assert accept(0, "10.0.0.1:29777").json["rendezvous"] == "10.0.0.1:29500"
+    last = accept(1, "10.0.0.3:7").json
+    assert last == {"state": "claimed", "rendezvous": "10.0.0.1:29500"}
+    assert accept(2, "10.0.0.2:7").json == last
+    run = show(server, job)["run"]
+    for rank in (0, 1, 2):
+        agent, offer = offers[rank]
+        running = {"state": "running"}
+        assert agent.tell(offer["attempt"], offer["token"], "status", running).status == 200
+        for offset, text in ((0, b"rank "), (5, f"{rank}\n".encode())):
+            answer = agent.console(offer["attempt"], offer["token"], offset, text)
+            assert answer.json["offset"] == offset + len(text)
+    assert server.send("GET", f"/api/v1/runs/{run}/console").body == b"rank 0\n"
+    writers = server.ok("GET", f"/api/v1/runs/{run}/writers")["items"]
+    assert sorted((w["rank"], w["kind"], w["host"]) for w in writers) == [
+        (rank, "agent", offers[rank][0].name) for rank in (1, 2)
+    ]
+    for writer in writers:
+        path = f"/api/v1/runs/{run}/console?writer={writer['id']}"
+        assert server.send("GET", path).body == f"rank {writer['rank']}\n".encode()
 
 
 def test_an_owner_takes_back_what_was_lent(tmp_path: Path) -> None:

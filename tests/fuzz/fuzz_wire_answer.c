@@ -8,16 +8,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_accepted(struct str text)
 {
-    enum attempt_state state, again;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct wire_accepted first, again;
     struct json_writer w;
     struct buf out;
 
-    if (wire_accepted_decode(text, &state, NULL) != OK || state == ATTEMPT_STATE_COUNT)
+    if (wire_accepted_decode(&arena, text, &first, NULL) != OK ||
+        first.state == ATTEMPT_STATE_COUNT)
         return;
     buf_init(&out, 1000);
     json_writer_init(&w, &out);
-    wire_accepted_encode(state, &w);
-    if (wire_accepted_decode(buf_str(&out), &again, NULL) != OK || again != state)
+    wire_accepted_encode(&first, &w);
+    if (wire_accepted_decode(&arena, buf_str(&out), &again, NULL) != OK ||
+        again.state != first.state || !str_eq(again.rendezvous, first.rendezvous))
         abort();
     buf_release(&out);
 }

@@ -2682,6 +2682,8 @@ export interface components {
         };
         Accepted: {
             state: components["schemas"]["AttemptState"];
+            /** @description HOST:PORT where the ranks of the attempt meet; absent: it has one rank, or not all have accepted */
+            rendezvous?: string;
         };
         AttemptStatus: {
             /** @enum {string} */
@@ -5403,6 +5405,8 @@ export interface operations {
             header: {
                 /** @description From the offer; a stale one answers 409 fenced */
                 "Euvyra-Attempt-Token": components["parameters"]["attempt_token"];
+                /** @description HOST:PORT on this machine where the ranks of a job can meet */
+                "Euvyra-Rendezvous"?: string;
             };
             path: {
                 attempt: components["parameters"]["attempt"];

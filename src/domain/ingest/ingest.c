@@ -37,43 +37,13 @@ enum err_code ingest_check(struct ingest_post *post, struct err *err)
     return OK;
 }
 
-static enum err_code find_writer(struct cmd *cmd, const struct run *run, const struct id *id,
-                                 struct writer *ret_writer, struct err *err)
-{
-    enum err_code code = store_writer_get(cmd->store, run->id, id, cmd->arena, ret_writer, err);
-
-    if (code != ERR_NOT_FOUND)
-        return code;
-    *ret_writer = (struct writer){
-        .public_id = *id,
-        .run = run->id,
-        .kind = STR(""),
-        .host = STR(""),
-        .rank = RANK_NONE,
-        .local_rank = RANK_NONE,
-        .world_size = RANK_NONE,
-        .epoch_key = STR(""),
-        .epoch_step = STEP_NONE,
-        .first_step = STEP_NONE,
-        .heard = TIME_NONE,
-        .ended_at = TIME_NONE,
-        .exit_code = EXIT_NONE,
-        .exit_signal = EXIT_NONE,
-        .reason = STR(""),
-        .gone = TIME_NONE,
-        .started = cmd->now,
-        .fenced = cmd->who->attempt_fenced,
-    };
-    return store_writer_insert(cmd->store, ret_writer, err);
-}
-
 enum err_code ingest_commit(struct cmd *cmd, const struct run *run, const struct id *id,
                             const struct ingest_post *post, struct writer *ret_writer,
                             struct err *err)
 {
     struct writer *w = ret_writer;
 
-    TRY(find_writer(cmd, run, id, w, err));
+    TRY(runs_writer(cmd, run, id, w, err));
     if (post->offset != w->committed_offset)
         return err_set(err, ERR_OFFSET, "the log of writer %s goes on at offset %lld, not %lld",
                        id->text, (long long)w->committed_offset, (long long)post->offset);

@@ -173,10 +173,12 @@ struct agent_poll_answer {
 MUST_CHECK enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent,
                                          const struct wire_attempt *held, size_t held_count,
                                          struct agent_poll_answer *ret_answer, struct err *err);
-/* *ret_attempt is offered still while other agents of the attempt have not accepted: nothing
- * may start before it is not. */
+/* `rendezvous` is where the ranks of the attempt can meet on the caller's machine (data NULL:
+ * nowhere): that of rank 0 counts. *ret_attempt is offered still while other agents of the attempt
+ * have not accepted: nothing may start before it is not. */
 MUST_CHECK enum err_code jobs_attempt_accept(struct cmd *cmd, const struct wire_attempt *ref,
-                                             struct attempt *ret_attempt, struct err *err);
+                                             struct str rendezvous, struct attempt *ret_attempt,
+                                             struct err *err);
 MUST_CHECK enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *ref,
                                              const struct wire_status *status,
                                              struct attempt *ret_attempt, struct err *err);

@@ -6,8 +6,11 @@
 #include "domain/jobs/jobs_act.h"
 #include "domain/jobs/jobs_offered.h"
 #include "domain/jobs/jobs_state.h"
+#include "domain/runs/runs.h"
 #include "domain/targets/targets.h"
+#include "store/store_log.h"
 #include "store/store_run.h"
+#include "store/store_writer.h"
 
 #include <stdlib.h>
 
@@ -235,7 +238,8 @@ enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct
 }
 
 enum err_code jobs_attempt_accept(struct cmd *cmd, const struct wire_attempt *ref,
-                                  struct attempt *ret_attempt, struct err *err)
+                                  struct str rendezvous, struct attempt *ret_attempt,
+                                  struct err *err)
 {
     struct job_event event = {.kind = JOB_EVENT_ACCEPTED, .at = cmd->now};
     struct held held;
@@ -245,7 +249,11 @@ enum err_code jobs_attempt_accept(struct cmd *cmd, const struct wire_attempt *re
         return fenced(ref, err);
     TRY(jobs__said(cmd, &held.job, &held.ranks, held.which, &event, err));
     *ret_attempt = held.ranks.attempt;
-    return OK;
+    if (!rendezvous.len || placement_of(&held)->rank || ret_attempt->rendezvous.len ||
+        held.job.node_count == 1)
+        return OK; /* the first word counts: others may have heard it */
+    ret_attempt->rendezvous = rendezvous;
+    return store_attempt_put(cmd->store, ret_attempt, err);
 }
 
 /* When it happened, by the agent's clock, which may be wrong: not before what came before it, and
@@ -373,6 +381,36 @@ enum err_code jobs_attempt_status(struct cmd *cmd, const struct wire_attempt *re
     return OK;
 }
 
+/* What a further rank writes is kept as a process of its own: readers of the run choose whose text
+ * they see. The same one for all that this placement says. */
+static enum err_code rank_writer(struct cmd *cmd, const struct run *run, const struct held *held,
+                                 struct writer *ret_writer, struct err *err)
+{
+    const struct placement *p = &held->ranks.placements[held->which];
+    uint64_t bits;
+    struct id id;
+
+    memcpy(&bits, p->token_hash, sizeof(bits));
+    id = id_make(ID_WRITER, bits);
+    TRY(runs_writer(cmd, run, &id, ret_writer, err));
+    ret_writer->kind = STR("agent");
+    ret_writer->host = p->agent_name;
+    ret_writer->rank = (int)p->rank;
+    return OK;
+}
+
+static enum err_code keep_console(struct cmd *cmd, struct run *run, const struct held *held,
+                                  struct str text, struct err *err)
+{
+    struct writer writer;
+
+    if (held->ranks.placements[held->which].rank == 0)
+        return store_console_append(cmd->store, run, text, err);
+    TRY(rank_writer(cmd, run, held, &writer, err));
+    TRY(store_writer_console_append(cmd->store, &writer, text, err));
+    return store_writer_applied(cmd->store, &writer, writer.applied_offset, err);
+}
+
 enum err_code jobs_attempt_console(struct cmd *cmd, const struct wire_attempt *ref, int64_t offset,
                                    struct str text, int64_t *ret_offset, struct err *err)
 {
@@ -389,7 +427,7 @@ enum err_code jobs_attempt_console(struct cmd *cmd, const struct wire_attempt *r
     if (p->final)
         return err_set(err, ERR_CONFLICT, "the record of attempt %s is closed", ref->id.text);
     TRY(store_run_by_id(cmd->store, held.job.run, cmd->arena, &run, err));
-    TRY(store_console_append(cmd->store, &run, text, err));
+    TRY(keep_console(cmd, &run, &held, text, err));
     p->console_bytes += (int64_t)text.len;
     TRY(store_placement_put(cmd->store, p, err));
     cmd_notice(cmd, NOTICE_CONSOLE, run.project, run.project_name, &run.public_id);

@@ -291,6 +291,36 @@ enum err_code runs_console(struct cmd *cmd, const struct run *run,
     return console_of_run(cmd, run, range, writers, count, out, err);
 }
 
+enum err_code runs_writer(struct cmd *cmd, const struct run *run, const struct id *id,
+                          struct writer *ret_writer, struct err *err)
+{
+    enum err_code code = store_writer_get(cmd->store, run->id, id, cmd->arena, ret_writer, err);
+
+    if (code != ERR_NOT_FOUND)
+        return code;
+    *ret_writer = (struct writer){
+        .public_id = *id,
+        .run = run->id,
+        .kind = STR(""),
+        .host = STR(""),
+        .rank = RANK_NONE,
+        .local_rank = RANK_NONE,
+        .world_size = RANK_NONE,
+        .epoch_key = STR(""),
+        .epoch_step = STEP_NONE,
+        .first_step = STEP_NONE,
+        .heard = TIME_NONE,
+        .ended_at = TIME_NONE,
+        .exit_code = EXIT_NONE,
+        .exit_signal = EXIT_NONE,
+        .reason = STR(""),
+        .gone = TIME_NONE,
+        .started = cmd->now,
+        .fenced = cmd->who->attempt_fenced,
+    };
+    return store_writer_insert(cmd->store, ret_writer, err);
+}
+
 enum err_code runs_writers(struct cmd *cmd, run_id run, struct writer **ret_writers,
                            size_t *ret_count, struct err *err)
 {

@@ -90,6 +90,9 @@ void run_apply(struct run *run, const struct run_event *event);
 /* Applies and saves; notifies when the state changed. */
 MUST_CHECK enum err_code runs_happen(struct cmd *cmd, struct run *run,
                                      const struct run_event *event, struct err *err);
+/* The writer with this id, made when it is new. thread: command */
+MUST_CHECK enum err_code runs_writer(struct cmd *cmd, const struct run *run, const struct id *id,
+                                     struct writer *ret_writer, struct err *err);
 /* The writers of a run in the order in which their points count, with the word of their sidecars.
  */
 MUST_CHECK enum err_code runs_writers(struct cmd *cmd, run_id run, struct writer **ret_writers,

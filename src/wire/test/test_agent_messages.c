@@ -491,7 +491,8 @@ static void an_offer_says_what_the_spec_says(void **state)
 
 static void the_answers_survive_the_round_trip_and_newer_ones_are_read(void **state)
 {
-    enum attempt_state read = ATTEMPT_OFFERED;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct wire_accepted read;
     int64_t offset = 0;
     struct json_writer w;
     struct buf out;
@@ -500,17 +501,22 @@ static void the_answers_survive_the_round_trip_and_newer_ones_are_read(void **st
     (void)state;
     buf_init(&out, 1000);
     for (int i = 0; i < ATTEMPT_STATE_COUNT; i++) {
+        const struct wire_accepted wrote = {(enum attempt_state)i,
+                                            i % 2 ? STR("host-7:29500") : STR("")};
+
         buf_clear(&out);
         json_writer_init(&w, &out);
-        wire_accepted_encode((enum attempt_state)i, &w);
-        assert_int_equal(wire_accepted_decode(buf_str(&out), &read, &err), OK);
-        assert_int_equal(read, i);
+        wire_accepted_encode(&wrote, &w);
+        assert_int_equal(wire_accepted_decode(&arena, buf_str(&out), &read, &err), OK);
+        assert_int_equal(read.state, i);
+        assert_true(str_eq(read.rendezvous, wrote.rendezvous));
     }
-    assert_int_equal(wire_accepted_decode(STR("{\"state\":\"asleep\",\"x\":1}"), &read, &err), OK);
-    assert_int_equal(read, ATTEMPT_STATE_COUNT);
-    assert_int_equal(wire_accepted_decode(STR("{}"), &read, &err), ERR_INVALID);
+    assert_int_equal(
+        wire_accepted_decode(&arena, STR("{\"state\":\"asleep\",\"x\":1}"), &read, &err), OK);
+    assert_int_equal(read.state, ATTEMPT_STATE_COUNT);
+    assert_int_equal(wire_accepted_decode(&arena, STR("{}"), &read, &err), ERR_INVALID);
     assert_string_equal(err.field, "state");
-    assert_int_equal(wire_accepted_decode(STR("<html>"), &read, &err), ERR_BAD_JSON);
+    assert_int_equal(wire_accepted_decode(&arena, STR("<html>"), &read, &err), ERR_BAD_JSON);
     buf_clear(&out);
     json_writer_init(&w, &out);
     wire_appended_encode(INT64_C(9007199254740991), &w);
@@ -519,6 +525,23 @@ static void the_answers_survive_the_round_trip_and_newer_ones_are_read(void **st
     assert_int_equal(wire_appended_decode(STR("{\"offset\":-1}"), &offset, &err), ERR_INVALID);
     assert_true(offset == INT64_C(9007199254740991));
     buf_release(&out);
+}
+
+static void a_rendezvous_is_a_host_and_a_port(void **state)
+{
+    static const char *const bad[] = {"",        "host",    ":1",      "host:",     "host:0",
+                                      "h:65536", "a b:1",   "h/x:1",   "::1:29500", "[]:1",
+                                      "-x:1",    "host:1x", "host\n:1"};
+    struct str host;
+    int64_t port;
+
+    (void)state;
+    assert_true(wire_rendezvous_parse(STR("10.0.0.7:29500"), &host, &port));
+    assert_true(str_eq_c(host, "10.0.0.7") && port == 29500);
+    assert_true(wire_rendezvous_parse(STR("[fe80::1%eth0]:1"), &host, &port));
+    assert_true(str_eq_c(host, "fe80::1%eth0") && port == 1);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(wire_rendezvous_parse(str_from(bad[i]), &host, &port));
 }
 
 #define POLL_HEAD "{\"boot\":\"abcdefghij22\",\"version\":\"1\",\"wait_ms\":0"
@@ -615,6 +638,7 @@ int main(void)
         cmocka_unit_test(the_deepest_config_that_is_accepted_fits_into_a_poll_answer),
         cmocka_unit_test(an_offer_says_what_the_spec_says),
         cmocka_unit_test(the_answers_survive_the_round_trip_and_newer_ones_are_read),
+        cmocka_unit_test(a_rendezvous_is_a_host_and_a_port),
         cmocka_unit_test(a_poll_that_is_wrong_is_refused_with_the_field),
         cmocka_unit_test(a_status_that_is_wrong_is_refused_with_the_field),
     };

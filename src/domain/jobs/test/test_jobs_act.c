@@ -182,7 +182,7 @@ static void an_hour_is_charged_once_however_often_it_is_told(void **state)
     (void)state;
     decide(&job, job.event_count);
     ref = offer_of(&job);
-    assert_int_equal(jobs_attempt_accept(&cmd, &ref, &attempt, NULL), OK);
+    assert_int_equal(jobs_attempt_accept(&cmd, &ref, STR(""), &attempt, NULL), OK);
     tell(&ref, WIRE_RUNNING, -1);
     cmd.now += HOUR / 2;
     agent.seen = cmd.now; /* it was heard */

@@ -331,7 +331,8 @@ static enum err_code take_host(struct docker_executor *executor, bool allow_old_
                        "the Docker engine remaps users: --job-user is needed, a user it maps to");
     executor->port.features = FEATURE_BIT(FEATURE_IMAGE) | FEATURE_BIT(FEATURE_SHM) |
                               FEATURE_BIT(FEATURE_READ_ONLY_ROOT) | FEATURE_BIT(FEATURE_REGISTRY) |
-                              FEATURE_BIT(FEATURE_VOLUMES) | FEATURE_BIT(FEATURE_HEALTH);
+                              FEATURE_BIT(FEATURE_VOLUMES) | FEATURE_BIT(FEATURE_LAUNCHER) |
+                              FEATURE_BIT(FEATURE_HEALTH);
     if (host->limits_pids)
         executor->port.features |= FEATURE_BIT(FEATURE_PIDS);
     if (file_read("/proc/self/mounts", MOUNTS_BYTES_MAX, &mounts, NULL) == OK &&

@@ -296,7 +296,7 @@ static struct executor_port make_port(struct kubernetes_executor *executor)
         .features = FEATURE_BIT(FEATURE_IMAGE) | FEATURE_BIT(FEATURE_SHM) |
                     FEATURE_BIT(FEATURE_DISK) | FEATURE_BIT(FEATURE_READ_ONLY_ROOT) |
                     FEATURE_BIT(FEATURE_REGISTRY) | FEATURE_BIT(FEATURE_VOLUMES) |
-                    FEATURE_BIT(FEATURE_HEALTH),
+                    FEATURE_BIT(FEATURE_LAUNCHER) | FEATURE_BIT(FEATURE_HEALTH),
         .remote = true,
         .prepare = executor_prepare,
         .start = executor_start,

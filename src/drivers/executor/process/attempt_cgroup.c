@@ -199,12 +199,12 @@ static void limit_cpu(const struct attempt_cgroup_part *part, int64_t cpus)
     (void)write_small(part->path, is_v2 ? "cpu.max" : "cpu.cfs_quota_us", text);
 }
 
-void attempt_cgroup_make(const char *mount, const struct id *attempt,
-                         const struct attempt_limits *limits, struct attempt_cgroup *ret_group)
+void attempt_cgroup_make(const char *mount, const char *name, const struct attempt_limits *limits,
+                         struct attempt_cgroup *ret_group)
 {
     char text[32];
 
-    make(mount, attempt->text, ret_group);
+    make(mount, name, ret_group);
     for (size_t i = 0; i < ret_group->count; i++) {
         const struct attempt_cgroup_part *part = &ret_group->parts[i];
 

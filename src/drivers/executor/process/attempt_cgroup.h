@@ -4,7 +4,7 @@
  * is claimed. thread: the supervisor's, or the attempt's owner after it; may block */
 #pragma once
 
-#include "base/id.h"
+#include "base/str.h"
 
 #include <stddef.h>
 
@@ -32,9 +32,10 @@ struct attempt_cgroup {
     struct attempt_cgroup_part parts[CGROUP_PARTS_MAX];
 };
 
-/* Best effort: ret_group->count says how many there are. `mount` is CGROUP_MOUNT but in tests. */
-void attempt_cgroup_make(const char *mount, const struct id *attempt,
-                         const struct attempt_limits *limits, struct attempt_cgroup *ret_group);
+/* Best effort: ret_group->count says how many there are. `mount` is CGROUP_MOUNT but in tests,
+ * `name` begins with the attempt's id and is nobody else's on this machine. */
+void attempt_cgroup_make(const char *mount, const char *name, const struct attempt_limits *limits,
+                         struct attempt_cgroup *ret_group);
 /* The limits that can be set here, as bits; makes a group and removes it. */
 unsigned attempt_cgroup_can(const char *mount);
 int64_t attempt_cgroup_oom_kills(const struct attempt_cgroup *group); /* 0 when not known */

@@ -70,11 +70,13 @@ static enum err_code start_job(struct supervisor *s, struct err *err)
         .extra_fd = -1,
     };
     const struct attempt_limits limits = {s->spec.memory_bytes, s->spec.cpus, s->spec.pids};
-    char path[ATTEMPT_PATH_BYTES], record[CGROUP_RECORD_MAX + 1];
+    char path[ATTEMPT_PATH_BYTES], record[CGROUP_RECORD_MAX + 1], name[64];
 
     TRY(open_console(s, err));
     options.stdout_fd = options.stderr_fd = s->console.fd;
-    attempt_cgroup_make(CGROUP_MOUNT, &s->spec.attempt, &limits, &s->group);
+    /* Our pid tells ranks of one attempt on one machine apart. */
+    (void)snprintf(name, sizeof(name), "%s-%d", s->spec.attempt.text, (int)getpid());
+    attempt_cgroup_make(CGROUP_MOUNT, name, &limits, &s->group);
     if (s->group.count) {
         for (size_t i = 0; i < s->group.count; i++)
             procs[i] = s->group.parts[i].procs;

@@ -131,16 +131,13 @@ static bool environ_has(pid_t pid, struct str wanted)
     return found;
 }
 
-size_t proc_signal_attempt(const struct id *attempt, int signal_number)
+size_t proc_signal_marked(struct str entry, int signal_number)
 {
     size_t count = 0, signalled;
     struct proc_entry *entries = scan(&count);
-    char wanted[64];
-    int len = snprintf(wanted, sizeof(wanted), "EUVYRA_ATTEMPT=%s", attempt->text);
 
     for (size_t i = 0; i < count; i++) {
-        entries[i].chosen =
-            entries[i].pid != getpid() && environ_has(entries[i].pid, str_n(wanted, (size_t)len));
+        entries[i].chosen = entries[i].pid != getpid() && environ_has(entries[i].pid, entry);
     }
     signalled = signal_chosen(entries, count, signal_number);
     mem_free(entries);

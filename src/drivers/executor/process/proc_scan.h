@@ -2,7 +2,7 @@
  * nothing. thread: any */
 #pragma once
 
-#include "base/id.h"
+#include "base/str.h"
 
 #include <sys/types.h>
 
@@ -10,5 +10,6 @@
 
 /* Signals every descendant of `root` (not root itself). Returns how many there were. */
 size_t proc_signal_descendants(pid_t root, int signal_number);
-/* Signals every process whose environment names this attempt. Returns how many there were. */
-size_t proc_signal_attempt(const struct id *attempt, int signal_number);
+/* Signals every process whose environment has this entry ("NAME=value"). Returns how many there
+ * were. */
+size_t proc_signal_marked(struct str entry, int signal_number);

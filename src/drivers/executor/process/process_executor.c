@@ -10,6 +10,7 @@
 #include "drivers/executor/process/attempt_console.h"
 #include "drivers/executor/process/attempt_files.h"
 #include "drivers/executor/process/proc_scan.h"
+#include "net/local_address.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -149,8 +150,7 @@ static void finish_console(const char *folder)
 
 /* The supervisor was killed: with it went the job (death signal); what else it had is ended here.
  */
-static enum err_code bury(const char *folder, const struct id *attempt,
-                          struct executor_look *ret_look, struct err *err)
+static enum err_code bury(const char *folder, struct executor_look *ret_look, struct err *err)
 {
     struct executor_look look = {.phase = EXECUTOR_ENDED,
                                  .started_at = TIME_NONE,
@@ -158,9 +158,11 @@ static enum err_code bury(const char *folder, const struct id *attempt,
                                  .run_time_ms = -1,
                                  .exit_code = -1,
                                  .exit_signal = SIGKILL};
+    char marker[ATTEMPT_PATH_BYTES + 32]; /* other ranks of the attempt may run here too */
     struct process job;
 
-    for (int i = 0; i < KILL_ROUNDS && proc_signal_attempt(attempt, SIGKILL) > 0; i++)
+    (void)snprintf(marker, sizeof(marker), "EUVYRA_DIR=%s/runs", folder);
+    for (int i = 0; i < KILL_ROUNDS && proc_signal_marked(str_from(marker), SIGKILL) > 0; i++)
         (void)poll(NULL, 0, KILL_ROUND_MS);
     clear_group(folder);
     finish_console(folder);
@@ -215,7 +217,7 @@ static enum err_code look_into(const struct process_executor *executor, const st
     TRY(code);
     if (!attempt_file_exists(folder, "supervisor.json"))
         return OK; /* the agent ended between lock and start: it never ran */
-    return bury(folder, attempt, ret_look, err);
+    return bury(folder, ret_look, err);
 }
 
 static enum err_code executor_look(void *ctx, const struct id *attempt,
@@ -257,6 +259,19 @@ static enum err_code executor_address(void *ctx, const struct id *attempt, char 
 {
     (void)ctx, (void)attempt, (void)err;
     (void)snprintf(ret_address, size, "127.0.0.1");
+    return OK;
+}
+
+/* A port that is free now; whoever takes it meanwhile makes rank 0 fail with a clear word. */
+static enum err_code executor_rendezvous(void *ctx, const struct id *attempt, const char *machine,
+                                         char *ret_text, size_t size, struct err *err)
+{
+    bool is_ipv6 = strchr(machine, ':') != NULL;
+    int port;
+
+    (void)ctx, (void)attempt;
+    TRY(net_free_port(&port, err));
+    (void)snprintf(ret_text, size, is_ipv6 ? "[%s]:%d" : "%s:%d", machine, port);
     return OK;
 }
 
@@ -309,8 +324,8 @@ static uint64_t features_of(unsigned can)
                  "control groups cannot be made here: docs/install.md, An agent");
     if ((can & CGROUP_CPU) == 0)
         log_warn("executor.no_limit", "of", "cpus");
-    return FEATURE_BIT(FEATURE_HEALTH) | FEATURE_BIT(FEATURE_DISK) |
-           (can & CGROUP_PIDS ? FEATURE_BIT(FEATURE_PIDS) : 0);
+    return FEATURE_BIT(FEATURE_HEALTH) | FEATURE_BIT(FEATURE_DISK) | FEATURE_BIT(FEATURE_NODES) |
+           FEATURE_BIT(FEATURE_LAUNCHER) | (can & CGROUP_PIDS ? FEATURE_BIT(FEATURE_PIDS) : 0);
 }
 
 enum err_code process_executor_new(struct process_executor **ret_executor,
@@ -333,6 +348,7 @@ enum err_code process_executor_new(struct process_executor **ret_executor,
                                             .start = executor_start,
                                             .look = executor_look,
                                             .address = executor_address,
+                                            .rendezvous = executor_rendezvous,
                                             .stop = executor_stop,
                                             .kill = executor_kill,
                                             .remove = executor_remove,

@@ -53,7 +53,7 @@ static int teardown(void **state)
 
 struct work {
     struct id attempt;
-    char folder[300], work_dir[320], marker[64];
+    char folder[300], work_dir[320], marker[340];
     const char *argv[4];
     const char *env[3];
     struct executor_spec spec;
@@ -69,7 +69,7 @@ static void work_init(struct work *work, const char *script)
     assert_string_equal(place.folder, place.inside);
     snprintf(work->folder, sizeof(work->folder), "%.299s", place.folder);
     snprintf(work->work_dir, sizeof(work->work_dir), "%s/work", work->folder);
-    snprintf(work->marker, sizeof(work->marker), "EUVYRA_ATTEMPT=%s", work->attempt.text);
+    snprintf(work->marker, sizeof(work->marker), "EUVYRA_DIR=%s/runs", work->folder);
     work->argv[0] = "sh";
     work->argv[1] = "-c";
     work->argv[2] = script;
@@ -138,7 +138,7 @@ static const char *wait_console(const struct work *work, const char *needle)
 
 static void nothing_is_left_of(const struct work *work)
 {
-    assert_int_equal(proc_signal_attempt(&work->attempt, 0), 0);
+    assert_int_equal(proc_signal_marked(str_from(work->marker), 0), 0);
 }
 
 static void no_group_is_left_of(const struct work *work)
@@ -323,7 +323,6 @@ static void a_restarted_agent_finds_its_work(void **state)
         seen = seen || str_eq(id_str(&found[i]), id_str(&work.attempt));
     assert_true(seen);
     assert_int_equal(wait_for(&work, EXECUTOR_RUNNING).phase, EXECUTOR_RUNNING);
-    snprintf(work.marker, sizeof(work.marker), "%s", "");
 
     char go[400];
 
@@ -492,7 +491,7 @@ static void version_2_has_one_group_with_all_limits(void **state)
     for (size_t i = 0; i < ARRAY_LEN(files); i++)
         plain_file(dir, files[i], "");
     plain_file(dir, "memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 2\n");
-    attempt_cgroup_make(mount, &attempt, &limits, &group);
+    attempt_cgroup_make(mount, attempt.text, &limits, &group);
     assert_true(group.count == 1 && group.parts[0].limits == CGROUP_ALL);
     assert_string_equal(text_of(dir, "memory.max"), "1073741824");
     assert_string_equal(text_of(dir, "memory.swap.max"), "0");
@@ -518,7 +517,7 @@ static void a_group_of_version_2_ends_with_all_in_it(void **state)
     struct err err;
 
     (void)state;
-    attempt_cgroup_make(CGROUP_MOUNT "/unified", &attempt, &limits, &group);
+    attempt_cgroup_make(CGROUP_MOUNT "/unified", attempt.text, &limits, &group);
     if (!group.count)
         skip();
 

@@ -26,7 +26,8 @@ class FakeGpus:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "gpus.txt"
-        self.options = ("--nvml", str(LIBRARY), "--readings", "1")
+        claims = ("--gpu-claims", str(folder / "claims"))
+        self.options = ("--nvml", str(LIBRARY), "--readings", "1", *claims)
         self.say()
 
     def say(self, *lines: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,8 @@ from typing import Any
 import pytest
 from agents import Agent
 from fake_nvml import FakeGpus, uuid
-from support import Server, wait_for
+from support import BUILD, Server, wait_for
+from test_agent import submit, wait_closed, wait_state
 
 
 @pytest.fixture
@@ -138,3 +141,63 @@ def test_bad_readings_are_refused_by_name(server: Server, tmp_path: Path) -> Non
     assert made.process
     assert made.process.wait(10) == 2
     assert '--readings is a number from 1 to 60, not "0"' in made.log()
+
+
+def cli(server: Server, tmp_path: Path, *words: str) -> str:
+    done = subprocess.run(
+        [BUILD / "euvyra", *words],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "EUVYRA_SERVER": server.url,
+            "EUVYRA_API_KEY": server.key,
+        },
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_job_shows_which_gpus_it_has_and_what_they_took(
+    server: Server, agent: Agent, gpus: FakeGpus, tmp_path: Path
+) -> None:
+    gpus.say("* utilization 80", "* energy 100")
+    job, _ = submit(server, ["sh", "-c", "while [ ! -e go ]; do sleep 0.02; done"], gpus=2)
+    wait_state(server, job, "running")
+    here = wait_node(
+        server, agent, "its GPUs", lambda n: [len(j["gpus"]) for j in n["jobs"]] == [2]
+    )
+    assert here["jobs"][0]["job"] == job
+    assert here["gpus_used"] == 2
+    gpus.say("* utilization 80", "* energy 18100")  # 18 kJ each, 0.01 kWh together
+
+    def energy() -> int:
+        return int(server.ok("GET", f"/api/v1/jobs/{job}")["energy_mj"])
+
+    wait_for("energy", lambda: energy() >= 36_000_000)
+    assert energy() < 40_000_000  # before they had a counter, their power counted
+    for folder in agent.attempts():
+        (folder / "work/go").touch()
+    wait_closed(server, job)
+    assert re.search(r"^energy    0\.01\d\d kWh$", cli(server, tmp_path, "job", job), re.MULTILINE)
+    bars = server.ok("GET", f"/api/v1/agents/{agent.id}/samples")["jobs"]
+    assert [(b["job"], b["gpus"]) for b in bars] == [(job, here["jobs"][0]["gpus"])]
+
+
+def test_the_command_line_shows_a_machine_and_lets_it_rest(
+    server: Server, agent: Agent, gpus: FakeGpus, tmp_path: Path
+) -> None:
+    gpus.say("3 lost 1", "0 utilization 42")
+    wait_node(server, agent, "readings", lambda n: n["gpus_offered"] == 7 and n["now"])
+    shown = cli(server, tmp_path, "agents", "show", "rack1")
+    assert re.search(r"^0 +A100 +42 % +30 C +60 W +well$", shown, re.MULTILINE)
+    assert "ill: it has fallen off the bus, or needs a reset" in shown
+    assert "driver    570.1, CUDA 12.8" in shown
+    rest = ("agents", "maintenance", "rack1", "--reason", "new fans")
+    assert cli(server, tmp_path, *rest) == "agent rack1 is in maintenance\n"
+    assert "rests     new fans" in cli(server, tmp_path, "agents", "show", "rack1")
+    job, _ = submit(server, ["true"])
+    assert cli(server, tmp_path, "agents", "service", "rack1") == "agent rack1 is in service\n"
+    assert wait_closed(server, job)["state"] == "succeeded"

@@ -23,6 +23,8 @@ const job = (n, state, waiting) => ({
   ended_at: ['succeeded', 'failed', 'cancelled'].includes(state) ? ago(n * minute) : null,
   run_time_ms: ['queued', 'held', 'offered'].includes(state) ? 0 : (n + 1) * 63_000,
   cost_micro: ['queued', 'held'].includes(state) ? 0 : (n + 1) * 8_300,
+  energy_mj: state === 'running' ? 7.2e9 : 0,
+  idle_since: state === 'running' ? ago(40 * minute) : null,
   gpu_ms: ['queued', 'held', 'offered'].includes(state) ? 0 : (n + 1) * 5_400_000,
   exit_code: state === 'failed' ? 2 : state === 'succeeded' ? 0 : null,
   signal: null,

@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import { dirname, extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { eventsOf, jobOf, jobs } from './fixture-jobs.mjs'
+import { nodeRoutes } from './fixture-nodes.mjs'
 import { shareRoutes, targets } from './fixture-shares.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
@@ -183,6 +184,8 @@ const projects = [
     silent_s: 300,
     silent_is_default: true,
     retain_days: 0,
+    idle_gpus: 'warn',
+    idle_minutes: 30,
   },
   {
     silent_s: 300,
@@ -589,6 +592,7 @@ const routes = [
   ['GET', /^\/jobs\/(\w+)\/why$/, ({ part }) => [200, whyAnswer(part)]],
   ['POST', /^\/jobs\/(\w+)\/release$/, ({ part }) => [200, released(part)]],
   ...shareRoutes,
+  ...nodeRoutes,
   ['PUT', /^\/projects\/(\w+)\/jobs\/(\w+)$/, jobCreated],
   ['GET', /^\/jobs\/(\w+)\/events$/, ({ part }) => [200, page(eventsOf(jobOf(part)))]],
   ['POST', /^\/jobs\/(\w+)\/cancel$/, cancelAnswer],

@@ -31,6 +31,11 @@ function pages() {
     '/launch?project=vision': '.fits li',
     [`/launch?from=${server.runs[3].id}`]: '.launch-same',
     '/p/vision/quota': '.share-section',
+    '/clusters': '.sums',
+    '/clusters/default': '.gpu-square',
+    '/clusters/default?node=rack1': '.strip-line',
+    '/clusters/default?node=rack3&range=7d': '.strip-line',
+    '/clusters/spot': '.command',
     '/agents': 'table tbody tr',
     '/keys': 'table tbody tr',
     '/p/vision/runs': '[role=rowheader]',
@@ -68,7 +73,7 @@ describe('every page is clean', () => {
 
   it('when there is nothing yet', async () => {
     server.world.empty = true
-    const paths = ['/', '/queue', '/agents', '/keys']
+    const paths = ['/', '/queue', '/clusters', '/agents', '/keys']
     await pagesAreClean(
       looks['dark German'],
       Object.fromEntries(paths.map((path) => [path, '.empty'])),
@@ -271,6 +276,8 @@ describe('the settings of a project', () => {
       description: 'Digit and image classifiers',
       silent_s: 0,
       retain_days: 1,
+      idle_gpus: 'warn',
+      idle_minutes: 30,
     })
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     opened.trouble.splice(0, opened.trouble.length) // the refusal that was asked for

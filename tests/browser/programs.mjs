@@ -120,10 +120,15 @@ export async function agentPlay(server, admin, name, capacity) {
   const api = apiOf(server, key)
   const boot = makeId('b').slice(1)
   const held = []
-  const poll = (wait_ms = 0) =>
+  const poll = (wait_ms = 0, more = {}) =>
     api('POST', `/agents/${id}/poll`, {
       ...{ boot, version: 'test', wait_ms, attempts: held, capacity },
+      ...more,
     })
+  /** What its machine is. */
+  const say = (node) => poll(0, { node })
+  /** What it read of its GPUs. */
+  const read = (gpus, samples) => api('POST', `/agents/${id}/samples`, { boot, gpus, samples })
   const tell = ({ attempt, token }, verb, body) =>
     api('POST', `/attempts/${attempt}/${verb}`, body, { 'Euvyra-Attempt-Token': token })
   /** Takes the next offer and runs it. */
@@ -148,5 +153,5 @@ export async function agentPlay(server, admin, name, capacity) {
   const end = (offer, how) =>
     tell(offer, 'status', { state: 'ended', run_time_ms: 5000, final: true, ...how })
   await poll()
-  return { poll, start, health, end }
+  return { poll, say, read, start, health, end }
 }

@@ -25,6 +25,8 @@ import {
   type JobWhy,
   type Me,
   type Metric,
+  type NodeList,
+  type NodeSamples,
   type Project,
   type Queue,
   type Run,
@@ -565,7 +567,7 @@ export function staleKeys(event: LiveEvent): unknown[][] {
         ['alerts', 'project', event.project],
       ]
     case 'agent':
-      return [['agents'], ['targets']]
+      return [['agents'], ['targets'], ['nodes']]
     case 'refresh':
       return [[]]
   }
@@ -598,3 +600,28 @@ export function liveRefresher(queries: QueryClient, waitMs = 1000): (event: Live
     if (timer === undefined) timer = setTimeout(flush, waitMs)
   }
 }
+
+export const useNodes = (target: string): Asked<NodeList> =>
+  useQuery({
+    queryKey: ['nodes', target],
+    enabled: target !== '',
+    refetchInterval: 10_000, // readings come without an event
+    queryFn: () =>
+      ask(client.GET('/api/v1/targets/{target}/nodes', { params: { path: { target } } })),
+  })
+
+export type NodeRange = '1h' | '24h' | '7d'
+
+const RANGE_MS: Record<NodeRange, number> = { '1h': 3.6e6, '24h': 8.64e7, '7d': 6.048e8 }
+
+export const useNodeSamples = (agent: string, range: NodeRange): Asked<NodeSamples> =>
+  useQuery({
+    queryKey: ['nodes', 'samples', agent, range],
+    refetchInterval: range === '1h' ? 10_000 : 60_000,
+    placeholderData: keepPreviousData,
+    queryFn: () => {
+      const from = new Date(Date.now() - RANGE_MS[range]).toISOString()
+      const params = { path: { agent }, query: { from, buckets: 240 } }
+      return ask(client.GET('/api/v1/agents/{agent}/samples', { params }))
+    },
+  })

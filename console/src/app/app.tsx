@@ -21,6 +21,12 @@ import { useWatched } from './watched'
 const AgentsPage = lazy(async () => ({
   default: (await import('../features/agents/page')).AgentsPage,
 }))
+const ClustersPage = lazy(async () => ({
+  default: (await import('../features/clusters/page')).ClustersPage,
+}))
+const ClusterPage = lazy(async () => ({
+  default: (await import('../features/clusters/page')).ClusterPage,
+}))
 const JobPage = lazy(async () => ({ default: (await import('../features/job/page')).JobPage }))
 const KeysPage = lazy(async () => ({ default: (await import('../features/keys/page')).KeysPage }))
 const LaunchPage = lazy(async () => ({
@@ -69,6 +75,12 @@ function Pages(): ReactElement {
             </Route>
             <Route path="/launch">
               <LaunchPage />
+            </Route>
+            <Route path="/clusters">
+              <ClustersPage />
+            </Route>
+            <Route path="/clusters/:cluster">
+              {(params) => <ClusterPage key={params.cluster} cluster={params.cluster} />}
             </Route>
             <Route path="/agents">
               <AgentsPage />

@@ -21,6 +21,7 @@ const ShortcutList = lazy(async () => ({ default: (await import('./shortcuts')).
 const RAIL: { href: string; icon: IconName; label: Key; owns: RegExp }[] = [
   { href: '/', icon: 'projects', label: 'nav.projects', owns: /^\/($|p\/)/ },
   { href: '/queue', icon: 'queue', label: 'nav.queue', owns: /^\/(queue|jobs|launch)/ },
+  { href: '/clusters', icon: 'clusters', label: 'nav.clusters', owns: /^\/clusters/ },
   { href: '/agents', icon: 'agents', label: 'nav.agents', owns: /^\/agents/ },
 ]
 
@@ -268,6 +269,7 @@ export function Frame({ children }: { children: ReactNode }): ReactElement {
     '/': () => document.querySelector<HTMLInputElement>('[data-filter]')?.focus(),
     'g p': () => navigate('/'),
     'g q': () => navigate('/queue'),
+    'g c': () => navigate('/clusters'),
     'g a': () => navigate('/agents'),
     'g l': () => navigate(project ? `/launch?project=${project}` : '/launch'),
     'g b': () => project && navigate(`/p/${project}/quota`),

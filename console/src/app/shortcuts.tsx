@@ -13,6 +13,7 @@ const GROUPS: { title: Key; keys: [string, Key][] }[] = [
       ['g b', 'shortcuts.go_quota'],
       ['g q', 'shortcuts.go_queue'],
       ['g l', 'shortcuts.go_launch'],
+      ['g c', 'shortcuts.go_clusters'],
       ['g a', 'shortcuts.go_agents'],
       ['c', 'shortcuts.copy_link'],
       ['Esc', 'shortcuts.escape'],

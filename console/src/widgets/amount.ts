@@ -1,6 +1,6 @@
 // Amounts of hardware in words: "4 cores", "8 GPUs", "64 GiB of memory".
 import type { Job } from '../api/client'
-import { formatBytes } from '../base/format'
+import { formatBytes, formatNumber } from '../base/format'
 import { t } from '../base/i18n'
 
 /** An amount of a resource, under the name that the API has for it. */
@@ -56,3 +56,7 @@ const HOUR_MS = 3_600_000
 
 /** GPU milliseconds as hours: one digit, which is what an hour's price needs. */
 export const gpuHours = (gpuMs: number): number => Math.round(gpuMs / (HOUR_MS / 10)) / 10
+
+/** Energy in kWh, of millijoules. */
+export const energyText = (millijoules: number): string =>
+  t('job.energy_kwh', { n: formatNumber(millijoules / 3.6e9, 3) })

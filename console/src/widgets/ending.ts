@@ -29,6 +29,7 @@ const KNOWN: [RegExp, Key | '', (match: string[]) => Values][] = [
     'reason.silent',
     ([, agent = '', s]) => ({ agent, time: seconds(s) }),
   ],
+  [/^its GPUs stayed below 5 % for (\d+) minutes$/, 'reason.idle', ([, n]) => ({ n: Number(n) })],
   [
     /^(\d+) health checks in a row failed: (.*)$/,
     'reason.health_failed',

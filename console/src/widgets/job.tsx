@@ -12,11 +12,12 @@ import {
   formatTime,
 } from '../base/format'
 import { t, tName } from '../base/i18n'
-import { gpuHours, namedTargets, needOf, needText } from './amount'
+import { energyText, gpuHours, namedTargets, needOf, needText } from './amount'
 import { endingText } from './ending'
 import { Card, Facts } from './facts'
 import { checkText, HealthFact } from './health'
 import { useNow } from './hooks'
+import { Icon } from './icon'
 import { problemText } from './problem'
 import { StateBadge } from './state'
 import { rankText, waitingWords } from './waiting'
@@ -70,6 +71,16 @@ export function JobFacts({ job, currency, targets }: FactsProps): ReactElement {
             </strong>,
           ],
           [t('job.gpu_hours'), job.gpu_ms ? formatNumber(gpuHours(job.gpu_ms)) : ''],
+          [t('job.energy'), job.energy_mj ? energyText(job.energy_mj) : ''],
+          [
+            t('job.idle'),
+            job.idle_since && (
+              <span key="idle" className="job-idle">
+                <Icon name="warning" />
+                {t('job.idle_since', { time: formatTime(job.idle_since) })}
+              </span>
+            ),
+          ],
           [t('job.price'), priceText(target, currency)],
           [t('run.ended'), endingText(job)],
           [t('job.submitted'), formatTime(job.created_at)],

@@ -1,8 +1,10 @@
 import type { Catalogue } from './catalogue'
 import { jobsDe } from './jobs-de'
+import { nodesDe } from './nodes-de'
 
 export const de: Catalogue = {
   ...jobsDe,
+  ...nodesDe,
   'app.name': 'Euvyra',
   'nav.projects': 'Projekte',
   'nav.queue': 'Warteschlange',

@@ -1,8 +1,10 @@
 // English, and with it the list of all keys. Sentences are whole: nothing is built from parts.
 import { enJobs } from './jobs-en'
+import { enNodes } from './nodes-en'
 
 export const en = {
   ...enJobs,
+  ...enNodes,
   'app.name': 'Euvyra',
   'nav.projects': 'Projects',
   'nav.queue': 'Queue',

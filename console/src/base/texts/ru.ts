@@ -1,8 +1,10 @@
 import type { Catalogue } from './catalogue'
 import { jobsRu } from './jobs-ru'
+import { nodesRu } from './nodes-ru'
 
 export const ru: Catalogue = {
   ...jobsRu,
+  ...nodesRu,
   'app.name': 'Euvyra',
   'nav.projects': 'Проекты',
   'nav.queue': 'Очередь',

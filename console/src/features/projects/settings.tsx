@@ -5,13 +5,15 @@ import { useRunCount } from '../../api/queries'
 import { t } from '../../base/i18n'
 import { Button } from '../../widgets/button'
 import { Dialog } from '../../widgets/dialog'
-import { Field } from '../../widgets/field'
+import { Choice, Field } from '../../widgets/field'
 import { useRested } from '../../widgets/hooks'
 
 const DAYS_MAX = 36_500
 const SILENT_MIN = 10
 const SILENT_MAX = 2_592_000
-const FIELDS = ['title', 'description', 'silent_s', 'retain_days']
+const IDLE_MIN = 5
+const IDLE_MAX = 10_080
+const FIELDS = ['title', 'description', 'silent_s', 'retain_days', 'idle_gpus', 'idle_minutes']
 
 /** The runs that retention would delete: docs/deleting.md has the same words. */
 const oldRuns = (days: number): string =>
@@ -50,6 +52,8 @@ export function ProjectSettings(props: { project: Project; onClose: () => void }
   const [description, setDescription] = useState(project.description)
   const [silent, setSilent] = useState(project.silent_is_default ? '' : String(project.silent_s))
   const [days, setDays] = useState(project.retain_days > 0 ? String(project.retain_days) : '')
+  const [idle, setIdle] = useState(project.idle_gpus)
+  const [minutes, setMinutes] = useState(String(project.idle_minutes))
   const [fault, setFault] = useState<Fault | null>(null)
   const retained = useRetained(project, days)
   const faultIn = (field: string): string | undefined =>
@@ -57,7 +61,8 @@ export function ProjectSettings(props: { project: Project; onClose: () => void }
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault()
     const numbers = { silent_s: Number(silent) || 0, retain_days: Number(days) || 0 }
-    const body = { title, description, ...numbers }
+    const policy = { idle_gpus: idle, idle_minutes: Number(minutes) || project.idle_minutes }
+    const body = { title, description, ...numbers, ...policy }
     try {
       const params = { path: { project: project.name } }
       await ask(client.PATCH('/api/v1/projects/{project}', { params, body }))
@@ -103,6 +108,26 @@ export function ProjectSettings(props: { project: Project; onClose: () => void }
           max={DAYS_MAX}
           value={days}
           onChange={(event) => setDays(event.target.value)}
+        />
+        <Choice
+          label={t('projects.idle')}
+          error={faultIn('idle_gpus')}
+          value={idle}
+          onChange={setIdle}
+          choices={[
+            { value: 'warn', label: t('projects.idle_warn') },
+            { value: 'stop', label: t('projects.idle_stop') },
+          ]}
+        />
+        <Field
+          label={t('projects.idle_minutes')}
+          hint={t('projects.idle_hint')}
+          error={faultIn('idle_minutes')}
+          type="number"
+          min={IDLE_MIN}
+          max={IDLE_MAX}
+          value={minutes}
+          onChange={(event) => setMinutes(event.target.value)}
         />
         {fault?.field === '' && (
           <p className="form-error" role="alert">

@@ -2,13 +2,10 @@
 #include "drivers/executor/docker/container.h"
 
 #include "crypto/digest.h"
+#include "drivers/executor/docker/logs.h"
 
 #include <signal.h>
 #include <stdio.h>
-
-#define LOG_FILES          8
-#define LOG_FILE_BYTES_MIN (INT64_C(1) << 20)
-#define LOG_FILE_BYTES_MAX (INT64_C(1) << 30)
 
 void container_name(const struct id *attempt, char ret_name[CONTAINER_NAME_BYTES])
 {
@@ -202,20 +199,16 @@ static void put_gpus(struct json_writer *w, const struct executor_spec *spec)
     json_end_array(w);
 }
 
-/* The driver "local": "json-file" would turn what is no UTF-8 into replacement characters. Twice
- * the console's limit is kept, because an agent that is away must not lose text to rotation. */
+/* The driver "local": "json-file" would turn what is no UTF-8 into replacement characters. */
 static void put_log(struct json_writer *w, const struct executor_spec *spec)
 {
-    int64_t part = spec->console_bytes_max > 0 ? spec->console_bytes_max / (LOG_FILES / 2)
-                                               : LOG_FILE_BYTES_MAX;
-
     json_put_key(w, "LogConfig");
     json_begin_object(w);
     put_text(w, "Type", "local");
     json_put_key(w, "Config");
     json_begin_object(w);
-    put_digits(w, "max-size", MIN(MAX(part, LOG_FILE_BYTES_MIN), LOG_FILE_BYTES_MAX));
-    put_digits(w, "max-file", LOG_FILES);
+    put_digits(w, "max-size", logs_file_bytes(spec->console_bytes_max));
+    put_digits(w, "max-file", LOGS_FILES);
     put_text(w, "compress", "false");
     json_end_object(w);
     json_end_object(w);

@@ -247,11 +247,15 @@ static void copy_rest(struct docker_attempt *attempt, struct logs *logs)
 /* Copies while it runs. Returns when there may be news. */
 static void copy_running(struct docker_attempt *attempt, struct logs *logs, bool *noted)
 {
+    int64_t poll_ms = 0;
+    bool poll = logs_must_poll(logs, &poll_ms);
     struct err err = {0};
     enum err_code code;
 
     logs_on_wait(logs, docker__tend, attempt);
-    code = logs_copy(logs, attempt->engine, attempt->name, true, &err);
+    if (poll && (!docker__wait(attempt, poll_ms) || attempt->cut_stream))
+        return;
+    code = logs_copy(logs, attempt->engine, attempt->name, !poll, &err);
     if (code == OK || code == ERR_TIMEOUT || code == ERR_NOT_FOUND)
         return;
     if (code == ERR_UNAVAILABLE)

@@ -150,7 +150,7 @@ bool docker__wait(struct docker_attempt *attempt, int64_t ms)
         if (atomic_load(&attempt->shared->stops) ||
             (!goes_on && attempt->state.phase == CONTAINER_CREATED))
             return false;
-        if (clock_mono_ms() >= until)
+        if (clock_mono_ms() >= until || attempt->cut_stream)
             return true;
         (void)poll(NULL, 0, WAIT_SLICE_MS);
     }

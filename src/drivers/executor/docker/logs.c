@@ -25,6 +25,12 @@
 #define ANCHOR_LATE_NS  INT64_C(3000000000)
 #define NS              INT64_C(1000000000)
 #define STATE_BYTES_MAX 4096
+#define FILE_BYTES_MIN  (INT64_C(16) << 20)
+#define FILE_BYTES_NONE (INT64_C(4) << 30) /* of a console without a limit */
+#define ENTRY_BYTES_MAX 64 /* what the engine writes beside an entry's text, with room to spare */
+#define POLL_MS_MIN     1000
+#define POLL_MS_MAX     60000
+#define POLL_SHARE      20 /* reading takes one part of so many */
 #define PATH_BYTES      4096
 
 struct logs {
@@ -36,6 +42,8 @@ struct logs {
     struct buf out;   /* text of the frames of one batch */
     int64_t saved_at_ms;
     int64_t saved_text_bytes;
+    int64_t poll_took_ms; /* the last reading without follow */
+    bool follows;
     _Atomic int64_t bytes;
     bool (*keep_going)(void *ctx);
     void *ctx;
@@ -61,7 +69,6 @@ static int64_t stamp_ns(struct str text)
 void logs_resume(struct logs_cursor *cursor)
 {
     cursor->skip = cursor->place.taken;
-    cursor->next = (struct logs_place){0};
 }
 
 /* The entries that were taken do not all come again: the engine has dropped the oldest of its log.
@@ -71,6 +78,7 @@ static bool was_dropped(struct logs_cursor *c, int64_t at, struct buf *out)
     c->skip = 0;
     c->place.anchor_ns = c->place.last_ns + 1;
     c->place.taken = 0;
+    c->next = (struct logs_place){0};
     if (at < c->place.anchor_ns)
         return true; /* nothing is missing: the rest begins before where we were */
     (void)buf_add_text(out, "\neuvyra-agent: some console text is missing here: the Docker engine "
@@ -104,6 +112,7 @@ static void advance(struct logs_cursor *c, int64_t at)
 {
     struct logs_place *place = &c->place;
 
+    place->entries++;
     count(place, at);
     place->last_ns = MAX(place->last_ns, at);
     if (c->next.anchor_ns == 0 && place->taken >= ANCHOR_ENTRIES) {
@@ -175,6 +184,7 @@ static enum err_code save(struct logs *logs, struct err *err)
     put(&w, "taken", place->taken);
     put(&w, "first", place->first_ns);
     put(&w, "last", place->last_ns);
+    put(&w, "entries", place->entries);
     put(&w, "bytes", place->text_bytes);
     put(&w, "open_out", place->open_ns[0]);
     put(&w, "open_err", place->open_ns[1]);
@@ -380,10 +390,38 @@ static enum err_code on_bytes(void *ctx, struct str bytes, struct err *err)
     return take_frames(logs, err);
 }
 
+int64_t logs_file_bytes(int64_t console_bytes_max)
+{
+    if (console_bytes_max == 0)
+        return FILE_BYTES_NONE;
+    return MAX(console_bytes_max + console_bytes_max / 4, FILE_BYTES_MIN);
+}
+
+static bool is_over(const struct logs *logs)
+{
+    return logs->console_bytes_max > 0 &&
+           logs->cursor.place.text_bytes > logs->console_bytes_max + CONSOLE_SLACK;
+}
+
+bool logs_must_poll(const struct logs *logs, int64_t *ret_ms)
+{
+    const struct logs_place *place = &logs->cursor.place;
+
+    *ret_ms = is_over(logs) ? POLL_MS_MAX : MAX(POLL_MS_MIN, logs->poll_took_ms * POLL_SHARE);
+    *ret_ms = MIN(*ret_ms, POLL_MS_MAX);
+    /* Over: what comes is only counted. */
+    return is_over(logs) || place->text_bytes + place->entries * ENTRY_BYTES_MAX >=
+                                logs_file_bytes(logs->console_bytes_max);
+}
+
 static bool on_wait(void *ctx)
 {
     struct logs *logs = ctx;
     struct err err = {0};
+    int64_t ignored;
+
+    if (logs->follows && logs_must_poll(logs, &ignored))
+        return false;
 
     if (clock_mono_ms() - logs->saved_at_ms >= SAVE_MS && save(logs, &err) != OK)
         log_warn("attempt.console", "error", err.text); /* an older place is on disk: as good */
@@ -401,14 +439,20 @@ enum err_code logs_copy(struct logs *logs, struct engine *engine, const char *co
                                .sink = on_bytes,
                                .keep_going = on_wait,
                                .ctx = logs};
-    int64_t anchor = logs->cursor.place.anchor_ns;
+    int64_t anchor = logs->cursor.place.anchor_ns, began = clock_mono_ms();
+    enum err_code code;
 
     (void)snprintf(path, sizeof(path),
                    "/containers/%s/logs?stdout=1&stderr=1&timestamps=1&follow=%d&since=%lld.%09lld",
                    container, follow, (long long)(anchor / NS), (long long)(anchor % NS));
     logs_resume(&logs->cursor);
     buf_clear(&logs->frame);
-    TRY(engine_send(engine, &call, &answer, err));
+    logs->follows = follow;
+    code = engine_send(engine, &call, &answer, err);
+    if (code == ERR_TIMEOUT && save(logs, err) == OK)
+        return err_set(err, code, "the log was left");
+    TRY(code);
+    logs->poll_took_ms = follow ? 0 : clock_mono_ms() - began;
     if (answer.status != 200)
         return engine_answer_error(&answer, err);
     return save(logs, err);

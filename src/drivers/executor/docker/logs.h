@@ -18,6 +18,7 @@ struct logs_place {
     int64_t taken;      /* entries from the anchor on */
     int64_t first_ns;   /* stamp of the first of them: if it is another now, some have been lost */
     int64_t last_ns;    /* stamp of the last one */
+    int64_t entries;    /* all so far */
     int64_t text_bytes; /* all text so far, with what is beyond the console's limit */
     int64_t open_ns[2]; /* stamp of a line of each stream whose end has not come; 0: none */
 };
@@ -38,6 +39,8 @@ void logs_free(struct logs *logs); /* accepts NULL */
  * ERR_TIMEOUT: keep_going. */
 MUST_CHECK enum err_code logs_copy(struct logs *logs, struct engine *engine, const char *container,
                                    bool follow, struct err *err);
+/* True when it is to be read without `follow` now; *ret_ms: and how long to wait before. */
+bool logs_must_poll(const struct logs *logs, int64_t *ret_ms);
 /* Before the first copy: asked at least every second. */
 void logs_on_wait(struct logs *logs, bool (*keep_going)(void *ctx), void *ctx);
 /* When no more comes: the line about what was left out; durable. May be repeated after a crash. */
@@ -46,6 +49,10 @@ MUST_CHECK enum err_code logs_finish(struct logs *logs, struct err *err);
 int64_t logs_bytes(const struct logs *logs);
 /* The same of an attempt that nobody copies now, from its files. thread: any */
 int64_t logs_bytes_in(const char *folder);
+
+/* How large a file of the engine's log is to be, of which it keeps LOGS_FILES. Pure. thread: any */
+#define LOGS_FILES 2
+int64_t logs_file_bytes(int64_t console_bytes_max);
 
 /* ---- Pure parts, for their test */
 

@@ -1,0 +1,108 @@
+/* Facts about engines: old ones are refused, weak ones are told. */
+#include "drivers/executor/docker/docker_host.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct docker_host read_host(const char *runc, const char *info_text)
+{
+    json_t *version =
+        json_pack("{s:s,s:s,s:s,s:[{s:s,s:s}]}", "Version", "20.10.24", "Arch", "amd64", "Os",
+                  "linux", "Components", "Name", "runc", "Version", runc);
+    json_t *info = json_loads(info_text, 0, NULL);
+    struct docker_host host;
+
+    assert_non_null(info);
+    docker_host_read(version, info, &host);
+    json_decref(version);
+    json_decref(info);
+    return host;
+}
+
+#define GOOD                                                                                       \
+    "{\"CgroupDriver\":\"systemd\",\"MemoryLimit\":true,\"CpuCfsQuota\":true,\"PidsLimit\":true,"  \
+    "\"Driver\":\"overlay2\",\"DockerRootDir\":\"/var/lib/docker\","                               \
+    "\"SecurityOptions\":[\"name=seccomp,profile=builtin\",\"name=cgroupns\"]}"
+
+static void versions_are_compared_as_numbers(void **state)
+{
+    (void)state;
+    assert_true(docker_version_compare("1.1.5+ds1", "1.1.12") < 0);
+    assert_true(docker_version_compare("1.1.12", "1.1.12") == 0);
+    assert_true(docker_version_compare("1.1.12-0ubuntu1", "1.1.12") == 0);
+    assert_true(docker_version_compare("1.2", "1.1.12") > 0);
+    assert_true(docker_version_compare("1.10.0", "1.9.9") > 0);
+    assert_true(docker_version_compare("1.3", "1.3.3") < 0);
+}
+
+static void an_old_runc_is_refused_and_a_newer_one_told(void **state)
+{
+    struct docker_host host = read_host("1.1.5+ds1", GOOD);
+    char notes[4][DOCKER_NOTE_BYTES];
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(docker_host_check(&host, &err), ERR_FORBIDDEN);
+    assert_non_null(strstr(err.text, "CVE-2024-21626"));
+    assert_non_null(strstr(err.hint, "--allow-old-runc"));
+    host = read_host("1.1.15", GOOD);
+    assert_int_equal(docker_host_check(&host, &err), OK);
+    assert_int_equal(docker_host_notes(&host, notes, 4), 1);
+    assert_non_null(strstr(notes[0], "CVE-2025-31133"));
+    host = read_host("1.3.1", GOOD);
+    assert_int_equal(docker_host_notes(&host, notes, 4), 1);
+    host = read_host("1.3.3", GOOD);
+    assert_int_equal(docker_host_notes(&host, notes, 4), 0);
+    host = read_host("1.2.9", GOOD);
+    assert_int_equal(docker_host_notes(&host, notes, 4), 0);
+    host = read_host("", GOOD); /* not known: not refused */
+    assert_int_equal(docker_host_check(&host, &err), OK);
+}
+
+static void an_engine_without_control_groups_limits_nothing(void **state)
+{
+    struct docker_host host =
+        read_host("1.3.3", "{\"CgroupDriver\":\"none\",\"MemoryLimit\":true,\"CpuCfsQuota\":true,"
+                           "\"PidsLimit\":true,\"SecurityOptions\":[\"name=rootless\"]}");
+    char notes[8][DOCKER_NOTE_BYTES];
+
+    (void)state;
+    assert_false(host.limits_memory || host.limits_cpu || host.limits_pids || host.has_seccomp);
+    assert_true(host.rootless);
+    assert_int_equal(docker_host_notes(&host, notes, 8), 4);
+    assert_int_equal(docker_host_notes(&host, notes, 2), 2);
+}
+
+static void disk_limits_need_the_right_file_system(void **state)
+{
+    struct docker_host host = read_host("1.3.3", GOOD);
+
+    (void)state;
+    assert_false(docker_host_limits_disk(&host, STR("/dev/sda / ext4 rw 0 0\n")));
+    assert_true(docker_host_limits_disk(
+        &host, STR("/dev/sda / ext4 rw 0 0\n/dev/sdb /var/lib/docker xfs rw,prjquota 0 0\n")));
+    assert_false(
+        docker_host_limits_disk(&host, STR("/dev/sdb /var/lib/docker xfs rw,noquota 0 0\n")));
+    assert_false(docker_host_limits_disk(
+        &host, STR("/dev/sdb /var/lib/dock xfs rw,prjquota 0 0\n/dev/sda / ext4 rw 0 0\n")));
+    (void)snprintf(host.driver, sizeof(host.driver), "btrfs");
+    assert_true(docker_host_limits_disk(&host, STR("")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(versions_are_compared_as_numbers),
+        cmocka_unit_test(an_old_runc_is_refused_and_a_newer_one_told),
+        cmocka_unit_test(an_engine_without_control_groups_limits_nothing),
+        cmocka_unit_test(disk_limits_need_the_right_file_system),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

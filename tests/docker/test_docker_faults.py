@@ -27,7 +27,18 @@ burst(1000)
 
 
 def folder_of(agent: DockerAgent) -> Path:
-    return wait_for("the attempt", agent.attempts)[0]
+    folders: list[Path] = wait_for("the attempt", agent.attempts)
+    return folders[0]
+
+
+def wait_text(server: Server, run: str, more: int = 0) -> None:
+    """Until there is more console text than now."""
+    before = len(console(server, run))
+    wait_for("more text", lambda: len(console(server, run)) > before + more)
+
+
+def wait_size(file: Path, size: int) -> None:
+    wait_for("the console to grow", lambda: file.exists() and file.stat().st_size > size)
 
 
 def go(agent: DockerAgent) -> None:
@@ -50,8 +61,7 @@ def test_a_restarted_agent_takes_the_container_up(
     job, run = submit(server, ["python3", "-c", COUNTER, "3"])
     chance = random.Random(7)
     for _ in range(5):
-        seen = len(console(server, run))
-        wait_for("more text", lambda old=seen: len(console(server, run)) > old + 500)
+        wait_text(server, run, 500)
         wait_for("a while", lambda: chance.random() < 0.02)
         agent.kill(number)
         assert len(agent.containers()) == 1  # it goes on
@@ -66,13 +76,7 @@ def test_a_restarted_agent_takes_the_container_up(
 def test_text_that_comes_fast_is_whole_after_kills(server: Server, agent: DockerAgent) -> None:
     job, run = submit(server, ["python3", "-c", COUNTER, "2000"])
     for wanted in (1_000_000, 6_000_000):
-        folder = folder_of(agent)
-        wait_for(
-            "the console to grow",
-            lambda w=wanted: (
-                (folder / "console").exists() and (folder / "console").stat().st_size > w
-            ),
-        )
+        wait_size(folder_of(agent) / "console", wanted)
         agent.kill()
         agent.start()
     go(agent)
@@ -135,14 +139,12 @@ def test_an_engine_that_is_killed_keeps_its_containers(
     script = COUNTER.replace("0.01", "0.2")
     job, run = submit(server, ["python3", "-c", script, "3"])
     for _ in range(2):
-        seen = len(console(server, run))
-        wait_for("more text", lambda old=seen: len(console(server, run)) > old)
+        wait_text(server, run)
         engine.kill()
         wait_for("the agent to notice", lambda: "engine.away" in agent.log())
         assert shown(server, job)["state"] == "running"
         engine.start()
-    seen = len(console(server, run))
-    wait_for("text after it", lambda: len(console(server, run)) > seen)
+    wait_text(server, run)
     go(agent)
     seen = wait_closed(server, job)
     assert (seen["state"], len(seen["attempts"])) == ("succeeded", 1), seen

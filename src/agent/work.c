@@ -400,6 +400,21 @@ static bool live_step(struct work *work, const struct executor_look *look)
     return send_console(work, look->console_bytes);
 }
 
+/* The attempt was given away, perhaps while this machine could not be reached: what it did until
+ * it was killed here is nobody's record, and may still be missed. */
+static void keep_fenced(struct work *work)
+{
+    struct err err = {0};
+
+    if (!atomic_load(&work->fenced) || work->never_started)
+        return;
+    if (work_keep_record(work->env, &work->offer, work->place.folder, &err) == OK)
+        log_warn("attempt.kept", "attempt", work->offer.attempt.id.text, "folder",
+                 work->env->unsent_dir);
+    else
+        log_error("attempt.kept", "attempt", work->offer.attempt.id.text, "error", err.text);
+}
+
 /* Kills, waits, forgets. */
 static void drop(struct work *work)
 {
@@ -415,6 +430,8 @@ static void drop(struct work *work)
     if (agent_stops(work))
         return; /* the next start takes it up */
     give_gpus_back(work);
+    if (look.phase == EXECUTOR_ENDED)
+        keep_fenced(work);
     if (work->env->executor->remove(work->env->executor->ctx, &work->offer.attempt.id, &err) != OK)
         log_error("attempt.remove", "attempt", work->offer.attempt.id.text, "error", err.text);
 }

@@ -239,12 +239,16 @@ enum err_code work_upload(const struct work_env *env, const struct wire_offer *o
 enum err_code work_keep_record(const struct work_env *env, const struct wire_offer *offer,
                                const char *folder, struct err *err)
 {
-    char runs[WORK_PATH_BYTES + 64], kept[WORK_PATH_BYTES + 64];
+    char from[WORK_PATH_BYTES + 64], kept[WORK_PATH_BYTES + 64], console[WORK_PATH_BYTES + 128];
 
     TRY(file_make_dirs(env->unsent_dir, 0700, err));
-    path_join(runs, folder, "runs");
+    path_join(from, folder, "runs");
     path_join(kept, env->unsent_dir, offer->attempt.id.text);
-    if (rename(runs, kept) != 0)
-        return err_set_errno(err, ERR_IO, errno, "cannot keep %s", runs);
+    if (rename(from, kept) != 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot keep %s", from);
+    path_join(from, folder, "console");
+    (void)snprintf(console, sizeof(console), "%s/console", kept);
+    if (rename(from, console) != 0 && errno != ENOENT)
+        return err_set_errno(err, ERR_IO, errno, "cannot keep %s", from);
     return OK;
 }

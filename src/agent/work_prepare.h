@@ -25,7 +25,7 @@ enum call_outcome work_prepare(const struct work_start *start, bool *ret_here, s
 MUST_CHECK enum err_code work_upload(const struct work_env *env, const struct wire_offer *offer,
                                      const char *folder, bool (*keep_going)(void *ctx), void *ctx,
                                      struct err *err);
-/* Moves the run folders aside, to be sent by hand. */
+/* Moves the run folders aside, with the console text beside them, to be sent by hand. */
 MUST_CHECK enum err_code work_keep_record(const struct work_env *env,
                                           const struct wire_offer *offer, const char *folder,
                                           struct err *err);

@@ -173,6 +173,8 @@ enum err_code cmd_man(struct cli *cli, int *ret_exit, struct err *err);
  * no more will come. */
 /* What the start of its newest attempt does now, such as "pulling: 412 of 1,300 MB"; "". */
 const char *cli_job_progress(const json_t *job);
+/* Lines on what a job used: image, run time, GPU hours, energy, cost. */
+void cli_print_use(struct cli *cli, const json_t *job, const char *currency);
 /* Why a job waits: lines of `euvyra job why`. */
 void cli_print_waiting(struct cli *cli, const json_t *waiting);
 MUST_CHECK enum err_code cli_copy_console(struct cli *cli, const char *run, int64_t *offset,
@@ -181,6 +183,13 @@ MUST_CHECK enum err_code cli_copy_console(struct cli *cli, const char *run, int6
 MUST_CHECK enum err_code cli_targets(struct cli *cli, json_t *object, struct err *err);
 /* What launch submits, from file or run, options and command. */
 MUST_CHECK enum err_code cli_launch_body(struct cli *cli, json_t **ret_body, struct err *err);
+/* The file of --file as it is. ERR_INVALID: it is no job. */
+MUST_CHECK enum err_code cli_job_file(struct cli *cli, json_t **ret_body, struct err *err);
+/* What the file of --file says of a command that runs here goes into the options, under what they
+ * have already. */
+struct exec_options; /* sync/exec.h */
+MUST_CHECK enum err_code cli_exec_file(struct cli *cli, struct exec_options *options,
+                                       struct err *err);
 /* "" when a run recorded no commit. */
 const char *cli_run_commit(const json_t *run);
 /* A work tree of the run's commit with its changes; *ret_folder is set as soon as there is one, and

@@ -137,8 +137,7 @@ const char *cli_job_progress(const json_t *job)
     return cli_get(last_attempt(job), "progress");
 }
 
-/* What it used. */
-static void print_use(struct cli *cli, const json_t *job, const char *currency)
+void cli_print_use(struct cli *cli, const json_t *job, const char *currency)
 {
     int64_t gpu_ms = cli_get_i64(job, "gpu_ms", 0);
     const char *image = cli_get(last_attempt(job), "image");
@@ -182,7 +181,7 @@ enum err_code cmd_job(struct cli *cli, int *ret_exit, struct err *err)
         printf("reason    %s\n", cli_get(job, "reason"));
     if (cli_get_i64(job, "exit_code", -1) >= 0)
         printf("exit code %lld\n", (long long)cli_get_i64(job, "exit_code", 0));
-    print_use(cli, job, cli_get(server, "currency"));
+    cli_print_use(cli, job, cli_get(server, "currency"));
     return print_events(cli, cli_get(job, "id"), err);
 }
 

@@ -259,9 +259,7 @@ static enum err_code print_end(struct cli *cli, const json_t *job, struct err *e
         printf("signal    %lld\n", (long long)cli_get_i64(job, "signal", 0));
     else
         printf("exit code %lld\n", (long long)cli_get_i64(job, "exit_code", -1));
-    printf("run time  %s\n", cli_duration(cli, cli_get_i64(job, "run_time_ms", 0)));
-    printf("cost      %s\n",
-           cli_money(cli, cli_get_i64(job, "cost_micro", 0), cli_get(server, "currency")));
+    cli_print_use(cli, job, cli_get(server, "currency"));
     print_metrics(cli, run);
     printf("run       %s/p/%s/r/%s\n", cli->server, cli_get(job, "project"), cli_get(job, "run"));
     return OK;

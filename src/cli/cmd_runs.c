@@ -284,6 +284,10 @@ enum err_code cmd_exec(struct cli *cli, int *ret_exit, struct err *err)
         .mode = cli_flag(cli, "offline") ? "offline" : NULL,
     };
 
+    if (cli_flag(cli, "file"))
+        TRY(cli_exec_file(cli, &options, err));
+    else if (cli->arg_count == 0)
+        return err_set(err, ERR_INVALID, "euvyra exec wants -- COMMAND..., or a file that has one");
     return exec_run(&options, ret_exit, err);
 }
 

@@ -334,7 +334,7 @@ static enum err_code take_beside(struct cli *cli, json_t *body, struct err *err)
     return set_after(cli, body, err);
 }
 
-static enum err_code take_file(struct cli *cli, json_t **ret_body, struct err *err)
+enum err_code cli_job_file(struct cli *cli, json_t **ret_body, struct err *err)
 {
     CLEANUP(buf_release) struct buf text = {0};
     CLEANUP(json_release) json_t *body = NULL;
@@ -420,7 +420,7 @@ enum err_code cli_launch_body(struct cli *cli, json_t **ret_body, struct err *er
     if (cli_flag(cli, "file") && cli_flag(cli, "from"))
         return err_set(err, ERR_INVALID, "--file and --from are two of the same");
     if (cli_flag(cli, "file"))
-        TRY(take_file(cli, &body, err));
+        TRY(cli_job_file(cli, &body, err));
     else if (cli_flag(cli, "from"))
         TRY(take_run(cli, &body, err));
     else

@@ -168,6 +168,8 @@ static const struct option_spec import_options[] = {
 static const struct option_spec exec_options[] = {
     TEXT("server", "URL", "the server"),
     PROJECT_OPTION,
+    TEXT("file", "FILE",
+         "a job as YAML (also -f): its command, env and config; command goes over it"),
     TEXT("name", "TEXT", "name of the run"),
     TEXT("dir", "DIR", "where the record lies; default euvyra-runs"),
     FLAG("offline", "only record; euvyra sync brings it in later"),
@@ -236,10 +238,11 @@ const struct verb cli_verbs[] = {
     VERB("import", "DIR", "restore exported runs into a project",
          "The runs are as they were, under the same ids. An import that broke off goes on.",
          import_options, 1, 1, true, false, cmd_import),
-    VERB("exec", "-- COMMAND...", "run a command here and record it as a run",
+    VERB("exec", "[-- COMMAND...]", "run a command here and record it as a run",
          "Console text, exit code, signal and system load are recorded, with or without the SDK "
-         "inside. The exit code of the command becomes ours, or 125 when euvyra itself failed.",
-         exec_options, 1, -1, false, true, cmd_exec),
+         "inside. The exit code of the command becomes ours, or 125 when euvyra itself failed. "
+         "With -f it is the command of a job's file, which asks nothing of a machine here.",
+         exec_options, 0, -1, false, true, cmd_exec),
     VERB("sync", "DIR...", "bring recorded runs to the server",
          "Any number of times, from several places at once: the result is the same run.",
          sync_options, 1, -1, false, false, cmd_sync),

@@ -97,29 +97,54 @@ static enum err_code folder_make(struct exec *e, struct err *err)
     return run_folder_open(path, &e->folder, err);
 }
 
-/* Ours, with what leads the SDK to this run. The texts live in the arena. */
-static const char **child_environment(const struct exec *e, struct arena *arena)
-{
-    static const char *const set[] = {"EUVYRA_RUN=", "EUVYRA_DIR=", "EUVYRA_EXEC="};
-    const char **env = arena_array(arena, ENV_COUNT_MAX + 4, sizeof *env);
-    char *parent = arena_text(arena, str_from(e->folder.path));
-    size_t count = 0;
+/* A child's environment while it is made: later entries go over earlier ones of that name. */
+struct child_env {
+    const char **items;
+    size_t count;
+};
 
-    for (char **at = environ; *at != NULL && count < ENV_COUNT_MAX; at++) {
-        bool replaced = false;
-        for (size_t i = 0; i < ARRAY_LEN(set); i++)
-            replaced = replaced || strncmp(*at, set[i], strlen(set[i])) == 0;
-        if (!replaced)
-            env[count++] = *at;
+static void env_put(struct child_env *env, const char *entry)
+{
+    size_t name_len = strcspn(entry, "=") + 1;
+
+    for (size_t i = 0; i < env->count; i++) {
+        if (strncmp(env->items[i], entry, name_len) == 0) {
+            env->items[i] = entry;
+            return;
+        }
     }
+    if (env->count < ENV_COUNT_MAX)
+        env->items[env->count++] = entry;
+}
+
+/* What leads the SDK to this run. */
+static void env_put_run(struct child_env *env, const struct exec *e, struct arena *arena)
+{
+    char *parent = arena_text(arena, str_from(e->folder.path));
     char *slash = strrchr(parent, '/');
+
     if (slash != NULL)
         *slash = '\0';
-    env[count++] = arena_printf(arena, "EUVYRA_RUN=%s", e->folder.run.text);
-    env[count++] = arena_printf(arena, "EUVYRA_DIR=%s", parent);
-    env[count++] = "EUVYRA_EXEC=1";
-    env[count] = NULL;
-    return env;
+    env_put(env, arena_printf(arena, "EUVYRA_RUN=%s", e->folder.run.text));
+    env_put(env, arena_printf(arena, "EUVYRA_DIR=%s", parent));
+    env_put(env, "EUVYRA_EXEC=1");
+}
+
+/* Ours, and what is to go over it. The texts live in the arena. */
+static const char **child_environment(const struct exec *e, struct arena *arena)
+{
+    struct child_env env = {.items = arena_array(arena, ENV_COUNT_MAX + 1, sizeof *env.items)};
+
+    env_put_run(&env, e, arena); /* it has its places before ours may fill them all */
+    for (char **at = environ; *at != NULL; at++)
+        env_put(&env, *at);
+    for (const char *const *at = e->options->env; at != NULL && *at != NULL; at++)
+        env_put(&env, *at);
+    if (e->options->config.len > 0)
+        env_put(&env, arena_printf(arena, "EUVYRA_CONFIG=%.*s", STR_ARG(e->options->config)));
+    env_put_run(&env, e, arena);
+    env.items[env.count] = NULL;
+    return env.items;
 }
 
 static enum err_code child_start(struct exec *e, struct err *err)
@@ -268,6 +293,18 @@ static enum err_code exec_child(struct exec *e, int *ret_exit_code, struct err *
     return OK;
 }
 
+static void record_facts(struct exec *e)
+{
+    const struct exec_options *options = e->options;
+
+    if (options->config.len > 0)
+        recorder_json(&e->recorder, RUNLOG_CONFIG, options->config);
+    if (options->tags.len > 0)
+        recorder_json(&e->recorder, RUNLOG_TAGS, options->tags);
+    if (options->notes.len > 0)
+        recorder_json(&e->recorder, RUNLOG_NOTES, options->notes);
+}
+
 enum err_code exec_run(const struct exec_options *options, int *ret_exit_code, struct err *err)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD, 0};
@@ -281,6 +318,7 @@ enum err_code exec_run(const struct exec_options *options, int *ret_exit_code, s
     if (code == OK)
         code = recorder_open(&e.recorder, &e.folder, "exec", options->argv, err);
     if (code == OK) {
+        record_facts(&e);
         code = exec_child(&e, ret_exit_code, err);
         recorder_close(&e.recorder);
     }

@@ -3,6 +3,7 @@
  * may block; thread: main, before any other thread exists */
 #pragma once
 
+#include "base/str.h"
 #include "sync/server.h"
 
 struct exec_options {
@@ -12,6 +13,9 @@ struct exec_options {
     const char *name;        /* NULL: the command's first word */
     const char *dir;         /* NULL: EUVYRA_DIR, then "euvyra-runs" */
     const char *mode;        /* NULL: EUVYRA_MODE, then "online" */
+    const char *const *env;  /* "NAME=value" that go over ours, NULL-terminated; NULL: none */
+    struct str config;       /* JSON object that is recorded and given to the SDK; len 0: none */
+    struct str tags, notes;  /* JSON records of them (docs/internals/run-log.md); len 0: none */
     const char *program; /* this program's own path, to start the sidecar; NULL: /proc/self/exe */
 };
 

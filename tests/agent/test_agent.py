@@ -251,6 +251,8 @@ def test_a_fenced_attempt_is_killed_and_the_next_one_runs(tmp_path: Path) -> Non
             agent.process.send_signal(signal.SIGCONT)
             wait_for("the old work to go", lambda: not processes_of(first))
             wait_for("a second attempt", lambda: len(attempts_of(server, job)) == 2)
+            kept = agent.folder / "unsent" / first / "console"
+            assert wait_for("its text", kept.exists) and kept.read_text() == first + "\n"
             go.touch()
             shown = wait_closed(server, job)
             assert (shown["state"], attempts_of(server, job)) == (

@@ -262,6 +262,7 @@ enum err_code agent_gpus_new(struct agent_gpus **ret_gpus, const struct agent_gp
     gpus->period_ms = options->period_ms ? options->period_ms : PERIOD_MS;
     gpus->wake = queue_new(1);
     gpus->fresh = queue_new(1);
+    gpus->never = queue_new(1);
     gpus->lock = lock_new();
     gpus->version = 1;
     gpus->load = (struct probe_load){.path = gpus->dir};
@@ -286,6 +287,7 @@ void agent_gpus_free(struct agent_gpus *gpus)
     nvml_close(gpus->nvml);
     queue_free(gpus->wake);
     queue_free(gpus->fresh);
+    queue_free(gpus->never);
     lock_free(gpus->lock);
     mem_free(gpus->nvml_path);
     mem_free(gpus->dir);

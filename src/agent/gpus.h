@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "wire/node_messages.h"
 
+#define AGENT_GPUS_REASON_BYTES 250
+
 struct agent_gpus;
 
 struct agent_gpus_options {
@@ -43,6 +45,11 @@ void agent_gpus_release(struct agent_gpus *gpus, const struct id *attempt);
  * below 5 %. False: not known, or no such attempt. Known until a reading after its release. */
 bool agent_gpus_energy(struct agent_gpus *gpus, const struct id *attempt, double *ret_joules,
                        double *ret_idle_s);
+
+/* Reads anew, and says whether one of its GPUs is ill, and why: it has failed, and this may be the
+ * cause. may block for some seconds */
+bool agent_gpus_failed(struct agent_gpus *gpus, const struct id *attempt,
+                       char ret_reason[AGENT_GPUS_REASON_BYTES]);
 
 /* The machine and its GPUs, as a poll's `node`. The number grows with each change of it. */
 int64_t agent_gpus_version(struct agent_gpus *gpus);

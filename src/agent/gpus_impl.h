@@ -48,6 +48,7 @@ struct agent_gpus {
     struct thread *thread;
     struct queue *wake;  /* something in it: look whether to stop */
     struct queue *fresh; /* something in it: a reading was made */
+    struct queue *never; /* nothing in it, ever: to wait for a moment */
     char *nvml_path, *dir;
     int64_t period_ms;
     struct nvml *nvml;

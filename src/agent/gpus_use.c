@@ -3,7 +3,11 @@
 #include "sys/clock.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#define ANEW_MS    50
+#define ANEW_TRIES 50
 
 static struct gpu_use *find_use(struct agent_gpus *gpus, const struct id *attempt)
 {
@@ -111,4 +115,47 @@ void gpus__charge(struct agent_gpus *gpus, int64_t now_ms)
 {
     for (size_t i = 0; i < gpus->use_count; i++)
         charge(gpus, &gpus->uses[i], now_ms);
+}
+
+static int64_t number_now(struct agent_gpus *gpus)
+{
+    int64_t number;
+
+    lock_enter(gpus->lock);
+    number = gpus->sample_number;
+    lock_leave(gpus->lock);
+    return number;
+}
+
+/* A reading that began after now: the one that is being made may be older. */
+static void read_anew(struct agent_gpus *gpus)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t before = number_now(gpus);
+
+        (void)queue_push(gpus->wake, gpus); /* full: it is woken anyway */
+        for (int k = 0; k < ANEW_TRIES && number_now(gpus) == before; k++)
+            (void)queue_pop(gpus->never, ANEW_MS);
+    }
+}
+
+bool agent_gpus_failed(struct agent_gpus *gpus, const struct id *attempt,
+                       char ret_reason[AGENT_GPUS_REASON_BYTES])
+{
+    bool failed = false;
+
+    read_anew(gpus);
+    lock_enter(gpus->lock);
+    const struct gpu_use *use = find_use(gpus, attempt);
+    for (size_t i = 0; use && i < gpus->entry_count && !failed; i++) {
+        const struct gpu_entry *entry = &gpus->entries[i];
+
+        if (!(use->gpus >> i & 1) || !entry->ill[0])
+            continue;
+        failed = true;
+        (void)snprintf(ret_reason, AGENT_GPUS_REASON_BYTES, "%.90s: %.150s", entry->what.uuid,
+                       entry->ill);
+    }
+    lock_leave(gpus->lock);
+    return failed;
 }

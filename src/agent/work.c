@@ -52,6 +52,8 @@ struct work {
     int64_t retry_at_ms, backoff_ms, ended_ms;
     bool stop_sent, kill_sent;
     bool told_starting, told_running, told_ended, uploaded, gave_gpus_back;
+    bool gpu_failed; /* and this is why it failed: */
+    char gpu_reason[EXECUTOR_REASON_BYTES];
     char progress[EXECUTOR_REASON_BYTES]; /* as it was told last */
     int64_t progress_at_ms;
     bool never_started; /* `failure` says why */
@@ -290,6 +292,7 @@ static struct wire_status ended_status(const struct work *work, const struct exe
     status.stopped = look->was_stopped;
     status.image_failed = look->image_failed;
     status.disk_full = look->disk_full;
+    status.gpu_failed = work->gpu_failed;
     status.image = str_from(look->image);
     status.reason = str_from(look->reason);
     status.run_time_ms = look->run_time_ms;
@@ -298,6 +301,8 @@ static struct wire_status ended_status(const struct work *work, const struct exe
         status.unhealthy = true;
         status.reason = str_from(work->health.reason);
     }
+    if (work->gpu_failed)
+        status.reason = str_from(work->gpu_reason);
     return status;
 }
 
@@ -323,9 +328,19 @@ static bool upload_record(struct work *work)
     return true;
 }
 
-/* Nothing of it runs any more. */
-static void give_gpus_back(struct work *work)
+/* It failed by itself, in a way that a broken GPU may be the cause of. */
+static bool failed_itself(const struct executor_look *look)
 {
+    bool bad = look->exit_code > 0 || look->exit_signal > 0;
+
+    return bad && !look->was_stopped && !look->oom && !look->timed_out && !look->failed_to_start;
+}
+
+/* Nothing of it runs any more. `look`: NULL: nobody asks how it ended. */
+static void give_gpus_back(struct work *work, const struct executor_look *look)
+{
+    if (!work->gave_gpus_back && look && failed_itself(look))
+        work->gpu_failed = work_gpus_failed(work->env, &work->offer, work->gpu_reason);
     if (!work->gave_gpus_back)
         work_gpus_release(work->env, &work->offer, &work->place);
     work->gave_gpus_back = true;
@@ -334,11 +349,12 @@ static void give_gpus_back(struct work *work)
 /* After the end: say so, send the rest, close. True when everything is acknowledged. */
 static bool close_step(struct work *work, const struct executor_look *look)
 {
-    struct wire_status status = ended_status(work, look);
+    struct wire_status status;
 
     if (work->ended_ms == 0)
         work->ended_ms = clock_mono_ms();
-    give_gpus_back(work);
+    give_gpus_back(work, look);
+    status = ended_status(work, look);
     if (!work->told_ended) {
         work->told_ended = tell(work, &status, "ended");
         return false;
@@ -429,7 +445,7 @@ static void drop(struct work *work)
     }
     if (agent_stops(work))
         return; /* the next start takes it up */
-    give_gpus_back(work);
+    give_gpus_back(work, NULL);
     if (look.phase == EXECUTOR_ENDED)
         keep_fenced(work);
     if (work->env->executor->remove(work->env->executor->ctx, &work->offer.attempt.id, &err) != OK)

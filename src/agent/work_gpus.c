@@ -38,6 +38,15 @@ void work_gpus_resume(const struct work_env *env, const struct wire_offer *offer
         agent_gpus_use(env->gpus, &offer->attempt.id, uuids, count);
 }
 
+bool work_gpus_failed(const struct work_env *env, const struct wire_offer *offer,
+                      char ret_reason[EXECUTOR_REASON_BYTES])
+{
+    _Static_assert(AGENT_GPUS_REASON_BYTES <= EXECUTOR_REASON_BYTES, "room for the reason");
+
+    return env->gpus && offer->gpus > 0 &&
+           agent_gpus_failed(env->gpus, &offer->attempt.id, ret_reason);
+}
+
 void work_gpus_release(const struct work_env *env, const struct wire_offer *offer,
                        const struct executor_place *place)
 {

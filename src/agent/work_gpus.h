@@ -13,5 +13,8 @@ MUST_CHECK enum err_code work_gpus_take(const struct work_env *env, const struct
 /* What it had before the agent was started again. */
 void work_gpus_resume(const struct work_env *env, const struct wire_offer *offer,
                       const struct executor_place *place);
+/* It has failed: whether a GPU of it is ill, and why. may block for some seconds */
+bool work_gpus_failed(const struct work_env *env, const struct wire_offer *offer,
+                      char ret_reason[EXECUTOR_REASON_BYTES]);
 void work_gpus_release(const struct work_env *env, const struct wire_offer *offer,
                        const struct executor_place *place);

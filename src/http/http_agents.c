@@ -22,7 +22,8 @@ enum err_code http_agent_list(struct http_call *call, struct err *err)
     TRY(agents_list(&call->cmd, after, limit, &agents, &count, err));
     http_call_page_begin(call);
     for (size_t i = 0; i < count; i++)
-        http_render_agent(&call->json, &agents[i], agents_state(&call->cmd, &agents[i]));
+        http_render_agent(&call->json, &agents[i], agents_state(&call->cmd, &agents[i]),
+                          call->cmd.now);
     http_call_page_end(call, count == (size_t)limit
                                  ? http_call_number_cursor(call, agents[count - 1].id.v)
                                  : NULL);
@@ -46,7 +47,7 @@ enum err_code http_agent_create(struct http_call *call, struct err *err)
                              "the name of an agent is 1 to 63 of a-z, 0-9 and '-'");
     TRY(agents_create(&call->cmd, &id, name, target, &agent, &created, err));
     http_call_created(call, created);
-    http_render_agent(&call->json, &agent, agents_state(&call->cmd, &agent));
+    http_render_agent(&call->json, &agent, agents_state(&call->cmd, &agent), call->cmd.now);
     return OK;
 }
 
@@ -214,7 +215,7 @@ enum err_code http_agent_clear(struct http_call *call, struct err *err)
     struct agent agent;
 
     TRY(agents_clear(&call->cmd, &id, &agent, err));
-    http_render_agent(&call->json, &agent, agents_state(&call->cmd, &agent));
+    http_render_agent(&call->json, &agent, agents_state(&call->cmd, &agent), call->cmd.now);
     return OK;
 }
 

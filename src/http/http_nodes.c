@@ -45,19 +45,6 @@ static bool may_see(struct http_call *call, project_id project)
     return projects_role(&call->cmd, project, &role, NULL) == OK && role != ROLE_NONE;
 }
 
-static void render_maintenance(struct json_writer *w, const struct agent *a, time_ms now)
-{
-    json_put_key(w, "maintenance");
-    if (!agent_in_maintenance(a, now)) {
-        json_put_null(w);
-        return;
-    }
-    json_begin_object(w);
-    http_render_text(w, "reason", a->maintenance_reason);
-    http_render_time(w, "until", a->maintenance_until);
-    json_end_object(w);
-}
-
 /* Names of a job whose project the caller may not see stay out. */
 static void render_whose(struct http_call *call, project_id project, const struct id *job,
                          struct str name, struct str project_name)
@@ -165,7 +152,8 @@ static enum err_code render_node(struct http_call *call, const struct agent *a, 
     http_render_number(w, "gpus_offered", a->gpus);
     http_render_number(w, "gpus_used", a->gpus_used);
     http_render_bool(w, "excluded", excluded);
-    render_maintenance(w, a, call->cmd.now);
+    http_render_maintenance(w, agent_in_maintenance(a, call->cmd.now), a->maintenance_reason,
+                            a->maintenance_until);
     json_put_key(w, "machine");
     if (view->node.facts.len) {
         TRY(json_parse(view->node.facts, view->node.facts.len, &facts, err));

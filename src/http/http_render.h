@@ -59,4 +59,7 @@ void http_render_job(struct http_call *call, const struct job *job,
 /* The member "waiting". */
 void http_render_wait(struct http_call *call, const struct job_wait *wait);
 void http_render_job_event(struct json_writer *w, const struct job_event_row *event);
-void http_render_agent(struct json_writer *w, const struct agent *agent, const char *state);
+void http_render_agent(struct json_writer *w, const struct agent *agent, const char *state,
+                       time_ms now);
+/* The member "maintenance": null where it is not `on`. */
+void http_render_maintenance(struct json_writer *w, bool on, struct str reason, time_ms until);

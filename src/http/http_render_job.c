@@ -172,7 +172,20 @@ void http_render_job_event(struct json_writer *w, const struct job_event_row *e)
     json_end_object(w);
 }
 
-void http_render_agent(struct json_writer *w, const struct agent *a, const char *state)
+void http_render_maintenance(struct json_writer *w, bool on, struct str reason, time_ms until)
+{
+    json_put_key(w, "maintenance");
+    if (!on) {
+        json_put_null(w);
+        return;
+    }
+    json_begin_object(w);
+    http_render_text(w, "reason", reason);
+    http_render_time(w, "until", until);
+    json_end_object(w);
+}
+
+void http_render_agent(struct json_writer *w, const struct agent *a, const char *state, time_ms now)
 {
     json_begin_object(w);
     http_render_id(w, "id", &a->public_id);
@@ -190,5 +203,7 @@ void http_render_agent(struct json_writer *w, const struct agent *a, const char 
     http_render_number(w, "memory_free_bytes", MAX(a->memory_bytes - a->memory_used, 0));
     http_render_number(w, "gpus_free", MAX(a->gpus - a->gpus_used, 0));
     http_render_time(w, "last_seen_at", a->seen);
+    http_render_maintenance(w, agent_in_maintenance(a, now), a->maintenance_reason,
+                            a->maintenance_until);
     json_end_object(w);
 }

@@ -30,19 +30,6 @@ static void put_raw(struct json_writer *w, const char *key, struct str json)
     json_put_raw(w, json);
 }
 
-static void render_maintenance(struct json_writer *w, const struct target *t, time_ms now)
-{
-    json_put_key(w, "maintenance");
-    if (!target_in_maintenance(t, now)) {
-        json_put_null(w);
-        return;
-    }
-    json_begin_object(w);
-    http_render_text(w, "reason", t->maintenance_reason);
-    http_render_time(w, "until", t->maintenance_until);
-    json_end_object(w);
-}
-
 static void render_target(struct http_call *call, const struct target *t)
 {
     struct json_writer *w = &call->json;
@@ -58,7 +45,8 @@ static void render_target(struct http_call *call, const struct target *t)
     put_raw(w, "settings", t->settings);
     render_volumes(w, t->volumes, call->who.admin);
     put_raw(w, "buckets", t->buckets);
-    render_maintenance(w, t, call->cmd.now);
+    http_render_maintenance(w, target_in_maintenance(t, call->cmd.now), t->maintenance_reason,
+                            t->maintenance_until);
     http_render_number(w, "agent_count", t->agent_count);
     http_render_number(w, "cpus_total", t->cpus_total);
     http_render_number(w, "cpus_free", MAX(t->cpus_total - t->cpus_used, 0));

@@ -30,7 +30,8 @@
     X(ENDING_HEALTH, "unhealthy", 21) /* a service that did not answer */                          \
     X(ENDING_SECRET, "secret_missing", 22)                                                         \
     X(ENDING_DELETED, "deleted", 23) /* its project, queue or target is deleted */                 \
-    X(ENDING_IDLE, "idle_gpus", 24)  /* it left its GPUs idle, and its project stops such jobs */
+    X(ENDING_IDLE, "idle_gpus", 24)  /* it left its GPUs idle, and its project stops such jobs */  \
+    X(ENDING_GPU, "gpu_failed", 25)  /* it failed, and a GPU of it is ill */
 
 enum ending {
 #define X(code, name, number) code = (number),

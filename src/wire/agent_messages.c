@@ -206,6 +206,14 @@ static void put_line(struct json_writer *w, const char *key, struct str reason, 
     put_text(w, key, text);
 }
 
+static void put_if(struct json_writer *w, const char *key, bool value)
+{
+    if (!value)
+        return;
+    json_put_key(w, key);
+    json_put_bool(w, true);
+}
+
 void wire_status_encode(const struct wire_status *status, struct json_writer *w)
 {
     json_begin_object(w);
@@ -226,18 +234,10 @@ void wire_status_encode(const struct wire_status *status, struct json_writer *w)
     json_put_bool(w, status->timed_out);
     json_put_key(w, "stopped");
     json_put_bool(w, status->stopped);
-    if (status->unhealthy) {
-        json_put_key(w, "unhealthy");
-        json_put_bool(w, true);
-    }
-    if (status->image_failed) {
-        json_put_key(w, "image_failed");
-        json_put_bool(w, true);
-    }
-    if (status->disk_full) {
-        json_put_key(w, "disk_full");
-        json_put_bool(w, true);
-    }
+    put_if(w, "unhealthy", status->unhealthy);
+    put_if(w, "image_failed", status->image_failed);
+    put_if(w, "disk_full", status->disk_full);
+    put_if(w, "gpu_failed", status->gpu_failed);
     if (status->image.len)
         put_text(w, "image", status->image);
     if (status->progress.len)
@@ -781,6 +781,7 @@ enum err_code wire_status_decode(json_t *body, struct wire_status *ret_status, s
     json_take_bool_opt(&r, "stopped", &status.stopped);
     json_take_bool_opt(&r, "image_failed", &status.image_failed);
     json_take_bool_opt(&r, "disk_full", &status.disk_full);
+    json_take_bool_opt(&r, "gpu_failed", &status.gpu_failed);
     json_take_text_opt(&r, "image", WIRE_IMAGE_BYTES_MAX, &status.image);
     json_take_text_opt(&r, "progress", REASON_BYTES_MAX, &status.progress);
     take_health(&r, &status);

@@ -106,6 +106,7 @@ struct wire_status {
     bool unhealthy;            /* it was ended because it did not answer well */
     bool image_failed;         /* it could not start for its image */
     bool disk_full;            /* it ended with its disk full */
+    bool gpu_failed;           /* it failed, and a GPU of it is ill */
     struct str image;          /* as it runs, "NAME@sha256:..."; len 0: none, not known */
     struct str progress;       /* of a start that takes long; len 0: nothing; sent as one line */
     enum health_state health;  /* of a running service that is asked */

@@ -186,6 +186,41 @@ def test_a_job_shows_which_gpus_it_has_and_what_they_took(
     assert [(b["job"], b["gpus"]) for b in bars] == [(job, here["jobs"][0]["gpus"])]
 
 
+def test_a_job_whose_gpu_falls_off_the_bus_runs_again_on_another(
+    server: Server, agent: Agent, gpus: FakeGpus
+) -> None:
+    wait_node(server, agent, "the machine", lambda n: n["gpus_offered"] == 8)
+    command = [
+        "sh",
+        "-c",
+        "echo $CUDA_VISIBLE_DEVICES; while [ ! -e go ]; do sleep 0.02; done; exit 1",
+    ]
+    job, _ = submit(server, command, gpus=1, retries=1)
+    wait_state(server, job, "running")
+    here = wait_node(server, agent, "its GPU", lambda n: [j["gpus"] for j in n["jobs"]] != [])
+    place = wait_for(
+        "its GPU", lambda: [j["gpus"] for j in node(server, agent)["jobs"] if j["gpus"]]
+    )[0][0]
+    assert here["jobs"][0]["job"] == job
+    gpus.say(f"{place} lost 1")
+    for folder in agent.attempts():
+        (folder / "work/go").touch()
+    wait_for(
+        "the next attempt",
+        lambda: len(server.ok("GET", f"/api/v1/jobs/{job}")["attempts"]) == 2,
+    )
+    wait_state(server, job, "running")
+    shown = server.ok("GET", f"/api/v1/jobs/{job}")
+    assert shown["attempts"][0]["ending"] == "gpu_failed"
+    assert shown["attempts"][0]["reason"] == (
+        f"{uuid(place)}: it has fallen off the bus, or needs a reset"
+    )
+    for folder in agent.attempts():
+        (folder / "work/go").touch()
+    shown = wait_closed(server, job)
+    assert (shown["state"], shown["ending"]) == ("failed", "exit_code")  # its own fault this time
+
+
 def test_the_command_line_shows_a_machine_and_lets_it_rest(
     server: Server, agent: Agent, gpus: FakeGpus, tmp_path: Path
 ) -> None:

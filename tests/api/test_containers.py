@@ -123,13 +123,14 @@ def test_the_first_digest_is_kept_and_used_again(server: Server) -> None:
     [
         ({"failed_to_start": True, "image_failed": True}, "image"),
         ({"exit_code": 1, "disk_full": True}, "disk_full"),
+        ({"exit_code": 1, "gpu_failed": True}, "gpu_failed"),
     ],
 )
 def test_an_end_by_image_or_disk_is_told_apart(
     server: Server, said: dict[str, Any], ending: str
 ) -> None:
     agent = able(server, "image")
-    job = submit(server, image=IMAGE)
+    job = submit(server, image=IMAGE, retries=0)
     attempt, token = started(server, agent, job)
     ended = {"state": "ended", "reason": "no such image", "final": True, **said}
     assert agent.tell(attempt, token, "status", ended).status == 200

@@ -2018,7 +2018,7 @@ export interface components {
          * @description How it ended: stable; the console translates it. Empty: it has not
          * @enum {string}
          */
-        Ending: "" | "done" | "exit_code" | "signal" | "out_of_memory" | "timeout" | "start_failed" | "image" | "cancelled" | "reclaimed" | "outranked" | "spot_reclaimed" | "node_lost" | "work_gone" | "agent_stopped" | "offer_not_taken" | "other_rank" | "dependency" | "maintenance" | "budget" | "disk_full" | "unhealthy" | "secret_missing" | "deleted" | "idle_gpus";
+        Ending: "" | "done" | "exit_code" | "signal" | "out_of_memory" | "timeout" | "start_failed" | "image" | "cancelled" | "reclaimed" | "outranked" | "spot_reclaimed" | "node_lost" | "work_gone" | "agent_stopped" | "offer_not_taken" | "other_rank" | "dependency" | "maintenance" | "budget" | "disk_full" | "unhealthy" | "secret_missing" | "deleted" | "idle_gpus" | "gpu_failed";
         Job: {
             id: components["schemas"]["Id"];
             project: components["schemas"]["Label"];
@@ -2409,6 +2409,8 @@ export interface components {
             gpus_free?: number;
             /** Format: date-time */
             last_seen_at: string | null;
+            /** @description Nothing new starts there */
+            maintenance?: components["schemas"]["Maintenance"] | null;
         };
         /** @description What the agent said of it; what is not known is absent */
         Machine: {
@@ -2702,6 +2704,8 @@ export interface components {
             image_failed?: boolean;
             /** @description It ended with its disk, or that of its machine, full */
             disk_full?: boolean;
+            /** @description It failed, and one of its GPUs is ill */
+            gpu_failed?: boolean;
             /** @description As it runs, by digest */
             image?: string;
             /** @description Of a start that takes long */

@@ -40,8 +40,11 @@ export function fitOf(target: Target, agents: Agent[], need: Asked): Fit {
       !target.excluded.includes(agent.name),
   )
   if (there.length === 0) return not(t('fit.no_agent'))
+  const serving = there.filter((agent) => !agent.maintenance)
+  const rest = there.find((agent) => agent.maintenance)?.maintenance
+  if (serving.length === 0) return not(t('fit.maintenance', { reason: rest?.reason ?? '' }))
   const types = need.gpus > 0 ? (need.gpuTypes ?? []) : []
-  const ofType = there.filter((agent) => sameType(agent.gpu_type, types))
+  const ofType = serving.filter((agent) => sameType(agent.gpu_type, types))
   if (ofType.length === 0) return not(t('fit.gpu_type', { type: types.join(', ') }))
   const large = ofType.filter((agent) => largeEnough(agent, need))
   if (large.length === 0) return not(t('fit.too_big'))

@@ -302,6 +302,7 @@ static enum err_code report_end(struct cmd *cmd, struct held *held,
         .run_time_ms = status->run_time_ms,
         .ending = status->image_failed ? ENDING_IMAGE
                   : status->disk_full  ? ENDING_DISK
+                  : status->gpu_failed ? ENDING_GPU
                                        : ENDING_NONE,
         .reason = status->reason,
     };

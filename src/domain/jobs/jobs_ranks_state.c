@@ -85,7 +85,7 @@ static int64_t node_ms(const struct placement *p, size_t count, int64_t run_time
 /* Endings that an agent knows and nothing else of what it says would tell. */
 static bool is_said(enum ending ending)
 {
-    return ending == ENDING_IMAGE || ending == ENDING_DISK;
+    return ending == ENDING_IMAGE || ending == ENDING_DISK || ending == ENDING_GPU;
 }
 
 /* All have ended: with the end of the first that ended badly, or the last good one. */

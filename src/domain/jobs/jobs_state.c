@@ -167,7 +167,9 @@ static void apply_lost(struct job *job, const struct job_event *e)
 static void apply_ended(struct job *job, const struct job_event *e)
 {
     enum ending ending = job_event_ending(e);
-    bool again = ending != ENDING_DONE && job->retry_failed && job->failures < job->retries;
+    /* A GPU that failed is the machine's fault, as a lost machine is. */
+    bool may = job->retry_failed || ending == ENDING_GPU;
+    bool again = ending != ENDING_DONE && may && job->failures < job->retries;
 
     account(job, e);
     forget_failures(job, e);

@@ -560,7 +560,7 @@ static void a_poll_that_is_wrong_is_refused_with_the_field(void **state)
         {"{\"boot\":\"abc\",\"version\":\"1\",\"wait_ms\":0}", "boot", ERR_INVALID},
         {"{\"boot\":\"abcdefghij22\",\"version\":null,\"wait_ms\":0}", "version", ERR_INVALID},
         {"{\"boot\":\"abcdefghij22\",\"version\":\"1\",\"wait_ms\":60001}", "wait_ms", ERR_INVALID},
-        {POLL_HEAD ",\"executor\":\"docker\"}", "executor", ERR_INVALID},
+        {POLL_HEAD ",\"executor\":\"systemd\"}", "executor", ERR_INVALID},
         {POLL_HEAD ",\"attempts\":[]}", "capacity", ERR_INVALID},
         {POLL_HEAD CAPACITY "}", "attempts", ERR_INVALID},
         {POLL_HEAD ",\"capacity\":[],\"attempts\":[]}", "capacity", ERR_INVALID},

@@ -93,6 +93,7 @@ export const nodesDe: NodesCatalogue = {
   'projects.idle_stop': 'Auch beenden',
   'projects.idle_minutes': 'Untätig nach Minuten',
   'projects.idle_hint': 'Alle GPUs eines Jobs so lange unter 5 %.',
+  'ending.gpu_failed': 'Er schlug fehl, und eine seiner GPUs ist defekt',
   'ending.idle_gpus': 'Er ließ seine GPUs brachliegen, und sein Projekt beendet solche Jobs',
   'reason.idle': { one: 'unter 5 % für {n} Minute', other: 'unter 5 % für {n} Minuten' },
 }

@@ -91,6 +91,7 @@ export const enNodes = {
   'projects.idle_stop': 'Also stop them',
   'projects.idle_minutes': 'Idle after minutes',
   'projects.idle_hint': 'All GPUs of a job below 5 % for so long.',
+  'ending.gpu_failed': 'It failed, and one of its GPUs is ill',
   'ending.idle_gpus': 'It left its GPUs idle, and its project stops such jobs',
   'reason.idle': { one: 'below 5 % for {n} minute', other: 'below 5 % for {n} minutes' },
 }

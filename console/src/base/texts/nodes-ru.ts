@@ -103,6 +103,7 @@ export const nodesRu: NodesCatalogue = {
   'projects.idle_stop': 'Также останавливать',
   'projects.idle_minutes': 'Простой через минут',
   'projects.idle_hint': 'Все GPU задания так долго ниже 5 %.',
+  'ending.gpu_failed': 'Сбой, и одна из его GPU неисправна',
   'ending.idle_gpus': 'GPU простаивали, а проект останавливает такие задания',
   'reason.idle': {
     one: 'ниже 5 % в течение {n} минуты',

@@ -28,6 +28,11 @@ function AgentRow({ agent }: { agent: Agent }): ReactElement {
       <th scope="row">{agent.name}</th>
       <td>
         <StateBadge state={agent.state} />
+        {agent.maintenance && (
+          <span className="muted agent-note">
+            {t('node.draining', { reason: agent.maintenance.reason })}
+          </span>
+        )}
         {agent.state === 'conflict' && (
           <span className="muted agent-note">{t('agents.conflict', { name: agent.name })}</span>
         )}

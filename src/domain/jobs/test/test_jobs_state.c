@@ -320,6 +320,23 @@ static void failed_work_is_tried_again_only_where_it_was_asked_for(void **state)
     assert_int_equal(job.ending, ENDING_EXIT);
 }
 
+static void work_whose_gpu_failed_is_tried_again_as_after_a_lost_machine(void **state)
+{
+    struct job_event failed = event_of(JOB_EVENT_ENDED);
+    struct job job = job_in(JOB_RUNNING);
+
+    (void)state;
+    failed.exit_code = 3;
+    failed.ending = ENDING_GPU;
+    assert_false(job.retry_failed);
+    assert_int_equal(job_apply(&job, &failed, NULL), OK);
+    assert_int_equal(job.state, JOB_QUEUED);
+    job.state = JOB_RUNNING;
+    assert_int_equal(job_apply(&job, &failed, NULL), OK); /* one retry was all */
+    assert_int_equal(job.state, JOB_FAILED);
+    assert_int_equal(job.ending, ENDING_GPU);
+}
+
 static void a_service_starts_again_whatever_its_end(void **state)
 {
     struct job_event ended = event_of(JOB_EVENT_ENDED);
@@ -549,6 +566,7 @@ int main(void)
         cmocka_unit_test(work_that_ended_before_it_heard_of_its_eviction_has_ended),
         cmocka_unit_test(an_offer_that_nobody_takes_costs_no_retry_and_comes_more_and_more_rarely),
         cmocka_unit_test(failed_work_is_tried_again_only_where_it_was_asked_for),
+        cmocka_unit_test(work_whose_gpu_failed_is_tried_again_as_after_a_lost_machine),
         cmocka_unit_test(a_service_starts_again_whatever_its_end),
         cmocka_unit_test(a_service_starts_again_ever_later_until_it_has_run_well_for_a_while),
         cmocka_unit_test(what_was_ended_for_its_health_says_so_whatever_its_exit_code),

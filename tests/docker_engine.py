@@ -140,6 +140,12 @@ class Engine:
             finally:
                 assert libc.setns(home.fileno(), CLONE_NEWNET) == 0
 
+    @property
+    def gateway(self) -> str:
+        """This machine, as containers reach it."""
+        config = self.ok("GET", "/networks/bridge")["IPAM"]["Config"][0]
+        return str(config.get("Gateway") or "172.17.0.1")
+
     @contextlib.contextmanager
     def forward(self, port: int, address: str = "127.0.0.1") -> Iterator[None]:
         """Port of this number in the engine's namespace leads to the host's loopback."""

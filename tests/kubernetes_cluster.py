@@ -17,12 +17,14 @@ import ssl
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import euvyra
-from support import BUILD, ROOT, WAIT_S, Server, make_id, wait_for
+from support import BUILD, ROOT, WAIT_S, Server, make_id
 
 RIG = ROOT / "tests/rigs/kubernetes"
 ROLE = ROOT / "deploy/kubernetes/agent-role.yaml"
@@ -108,6 +110,36 @@ def make_images(folder: Path) -> None:
     subprocess.run(["sh", RIG / "images.sh", folder], env=environment, check=True)
 
 
+class SecondNode:
+    """A node that is only said to be there, and well. Where all nodes are silent a cluster gives no pod
+    up: it takes itself for the one that is cut off."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.name, self.stops = cluster, "second", threading.Event()
+        self.beats = threading.Thread(target=self.beat, daemon=True)
+
+    def __enter__(self) -> SecondNode:
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name}}
+        node["spec"] = {"unschedulable": True}
+        self.cluster.kubectl("create", "-f", "-", text=json.dumps(node))
+        self.beats.start()
+        return self
+
+    def beat(self) -> None:
+        while not self.stops.wait(1):
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            ready = {"type": "Ready", "status": "True", "reason": "Said", "lastHeartbeatTime": now}
+            patch = json.dumps({"status": {"conditions": [ready]}})
+            self.cluster.kubectl(
+                *("patch", "node", self.name, "--subresource=status", "-p", patch), check=False
+            )
+
+    def __exit__(self, *_: object) -> None:
+        self.stops.set()
+        self.beats.join()
+        self.cluster.kubectl("delete", "node", self.name, "--wait=false")
+
+
 class Namespace:
     """A namespace with the agent's account and Role, Pod Security enforced as restricted."""
 
@@ -168,7 +200,7 @@ class Namespace:
 
 
 class Front:
-    """TLS before the server, at the address where pods reach this machine."""
+    """TLS before the server, at the address where pods reach this machine: a reverse proxy."""
 
     def __init__(self, cluster: Cluster, server: Server) -> None:
         self.server = server
@@ -195,17 +227,63 @@ class Front:
             server = stack.enter_context(socket.create_connection(("127.0.0.1", self.server.port)))
             back = threading.Thread(target=copy, args=(server, client), daemon=True)
             back.start()
-            copy(client, server)
+            # The server behind it knows itself by its own address alone.
+            outer = f"Host: {self.url.removeprefix('https://')}\r\n".encode()
+            inner = f"Host: 127.0.0.1:{self.server.port}\r\n".encode()
+            copy(client, server, lambda data: data.replace(outer, inner))
             back.join()
 
     def close(self) -> None:
         self.socket.close()
 
 
-def copy(source: socket.socket, target: socket.socket) -> None:
+class Registry:
+    """A registry of images that has none: each question gets the same answer. Nodes reach it on
+    loopback, where they ask without TLS."""
+
+    def __init__(self, code: int, error: str) -> None:
+        text = json.dumps({"errors": [{"code": error, "message": error.lower()}]}).encode()
+        self.silent = threading.Event()  # set: it does not answer
+        registry = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                while registry.silent.is_set():
+                    time.sleep(0.1)
+                self.send_response(code)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(text)
+
+            do_HEAD = do_GET
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Says nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.name = f"127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self) -> Registry:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.silent.clear()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def copy(
+    source: socket.socket,
+    target: socket.socket,
+    change: Callable[[bytes], bytes] = lambda data: data,
+) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
-            target.sendall(data)
+            target.sendall(change(data))
     with contextlib.suppress(OSError):
         target.shutdown(socket.SHUT_WR)
 
@@ -259,29 +337,3 @@ class KubernetesAgent:
     def __exit__(self, *_: object) -> None:
         if self.process and self.process.poll() is None:
             self.kill(signal.SIGTERM)
-
-
-def submit(server: Server, command: list[str], **spec: Any) -> tuple[str, str]:
-    job, run = make_id("j"), make_id("r")
-    body = {"run": run, "spec": {"command": command, "grace_s": 1, **spec}}
-    server.ok("PUT", f"/api/v1/projects/demo/jobs/{job}", body)
-    return job, run
-
-
-def console(server: Server, run: str) -> bytes:
-    text = b""
-    while True:
-        answer = server.call("GET", f"/api/v1/runs/{run}/console?offset={len(text)}")
-        if not answer.body:
-            return text
-        text += answer.body
-
-
-def wait_closed(server: Server, job: str, seconds: float = 120) -> Any:
-    """Ended, with its record complete."""
-
-    def closed() -> Any:
-        shown = server.ok("GET", f"/api/v1/jobs/{job}")
-        return shown if shown.get("console_final") else None
-
-    return wait_for(f"{job} to be closed", closed, seconds)

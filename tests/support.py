@@ -132,7 +132,7 @@ class Server:
         )
         assert self.process.stdout
         line = self.process.stdout.readline()
-        match = re.search(r"listens on (http://127\.0\.0\.1:(\d+))", line)
+        match = re.search(r"listens on (https?://127\.0\.0\.1:(\d+))", line)
         assert match, f"euvyrad said {line!r}"
         self.url = match.group(1)
         self.port = int(match.group(2))
@@ -215,6 +215,9 @@ class Server:
         if self.process:
             assert self.stop() == 0
 
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+
     def send(
         self,
         method: str,
@@ -229,7 +232,7 @@ class Server:
             key = self.key
         if key:
             sent["Authorization"] = f"Bearer {key}"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+        connection = self.connect()
         try:
             connection.request(method, path, body, sent)
             answer = connection.getresponse()

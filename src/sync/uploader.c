@@ -14,8 +14,8 @@
 
 #define LOOK_MS      500
 #define ROUND_MS_MIN 1000
-#define ROUND_MS_MAX 15000
-#define LAST_MS      250 /* between two tries, once told to end */
+#define ROUND_MS_MAX 4000 /* what is left at the end must go within 2 s */
+#define LAST_MS      250  /* between two tries, once told to end */
 
 struct kept {
     char name[256];

@@ -288,6 +288,11 @@ run)
     . "$run/env"
     launch "$3"
     ready "$3"
+    if [ "$3" = kubelet ]; then # it has forgotten its device plugins
+        end_all gpus
+        launch gpus
+        ready gpus
+    fi
     ;;
 end)
     kill -9 "$(cat "$run/$3.pid")"

@@ -7,6 +7,9 @@
 #include <signal.h>
 #include <stdio.h>
 
+/* What stands before every message of runc. */
+#define CREATE_NOISE "unable to start container process: "
+
 void container_name(const struct id *attempt, char ret_name[CONTAINER_NAME_BYTES])
 {
     (void)snprintf(ret_name, CONTAINER_NAME_BYTES, CONTAINER_PREFIX "%s", attempt->text);
@@ -191,8 +194,10 @@ static void put_gpus(struct json_writer *w, const struct executor_spec *spec)
     json_begin_array(w);
     json_begin_array(w);
     json_put_text(w, "gpu");
-    json_put_text(w, "compute");
-    json_put_text(w, "utility");
+    if (!has_variable(spec->env, "NVIDIA_DRIVER_CAPABILITIES")) { /* the engine would set it */
+        json_put_text(w, "compute");
+        json_put_text(w, "utility");
+    }
     json_end_array(w);
     json_end_array(w);
     json_end_object(w);
@@ -367,6 +372,7 @@ void container_explain(const char *message, char ret_reason[EXECUTOR_REASON_BYTE
                        bool *ret_image_failed)
 {
     struct str program = quoted_after(message, "exec: \"");
+    const char *told;
 
     *ret_image_failed = false;
     if (program.len > 0 && (strstr(message, "executable file not found") ||
@@ -383,8 +389,13 @@ void container_explain(const char *message, char ret_reason[EXECUTOR_REASON_BYTE
     else if (strstr(message, "could not select device driver"))
         (void)snprintf(ret_reason, EXECUTOR_REASON_BYTES,
                        "the Docker engine cannot give GPUs: NVIDIA's container toolkit is missing");
+    else if ((told = strstr(message, "nvidia-container-cli: ")) != NULL)
+        (void)snprintf(ret_reason, EXECUTOR_REASON_BYTES, "its GPUs cannot be given: %.200s",
+                       told + strlen("nvidia-container-cli: "));
     else
-        (void)snprintf(ret_reason, EXECUTOR_REASON_BYTES, "%.250s", message);
+        (void)snprintf(ret_reason, EXECUTOR_REASON_BYTES, "%.250s",
+                       (told = strstr(message, CREATE_NOISE)) ? told + strlen(CREATE_NOISE)
+                                                              : message);
     for (char *c = ret_reason; *c; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = ' ';

@@ -4,25 +4,29 @@
 #include "drivers/executor/kubernetes/attempt_pod.h"
 
 #include "base/mem.h"
+#include "drivers/common/end_reason.h"
 #include "drivers/executor/kubernetes/pod_calls.h"
 #include "drivers/executor/kubernetes/pod_judge.h"
 #include "drivers/executor/kubernetes/pod_logs.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 #include "sys/thread.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
-#define ROUND_MS         1000
-#define REFUSED_MS_MAX   600000 /* so long a refusal of our rights may be repaired */
-#define COMMIT_MS        250
-#define KILL_GRACE_S     1 /* not 0: the pod would be forgotten before its node has ended it */
-#define REPEAT_MS        5000
-#define LOG_MS_MAX       300000 /* for the rest of a log, after the end */
-#define LOG_LOST_MS_MAX  5000   /* when its node is lost */
-#define UNSEEN_MS        2000
-#define NO_POD_MS        3000
-#define NO_POD_REPEAT_MS 15000
+#define ROUND_MS          1000
+#define REFUSED_MS_MAX    600000 /* so long a refusal of our rights may be repaired */
+#define FOREIGN_BYTES_MAX 1024
+#define COMMIT_MS         250
+#define KILL_GRACE_S      1 /* not 0: the pod would be forgotten before its node has ended it */
+#define REPEAT_MS         5000
+#define LOG_MS_MAX        300000 /* for the rest of a log, after the end */
+#define LOG_LOST_MS_MAX   5000   /* when its node is lost */
+#define UNSEEN_MS         2000
+#define DRAIN_MS          500
+#define NO_POD_MS         3000
+#define NO_POD_REPEAT_MS  15000
 
 struct attempt_pod {
     struct attempt_pod_options options;
@@ -44,7 +48,6 @@ struct attempt_pod {
     char in_the_way[EXECUTOR_REASON_BYTES]; /* for people; "" */
     int64_t ended_ms;                       /* when the end was judged first; 0: not yet */
     int64_t asked_ms, asked_grace_s;        /* the last time its pod was told to end */
-    int64_t first_asked_ms;
     int64_t committed_ms, retry_ms, retry_at_ms;
     int64_t no_pod_since_ms, no_pod_asked_ms, unseen_ms;
     bool never_seen;               /* its Job is not there */
@@ -95,6 +98,28 @@ static void show_start(struct attempt_pod *pod, const char *progress)
     publish(pod, &look);
 }
 
+/* A program for another machine type is started by some runtimes, which fail at its first
+ * instruction and leave this line alone as the whole of its text. */
+static void see_foreign_program(const struct attempt_pod *pod, struct executor_look *look)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    char path[POD_FOLDER_BYTES + 16];
+    struct str line;
+
+    (void)snprintf(path, sizeof(path), "%s/console", pod->folder);
+    if ((look->exit_code != 1 && look->exit_code != 255) ||
+        file_read(path, FOREIGN_BYTES_MAX, &text, NULL) != OK)
+        return;
+    line = str_trim(buf_str(&text));
+    if (!str_starts(line, STR("exec ")) || !str_ends(line, STR(": exec format error")) ||
+        memchr(line.data, '\n', line.len))
+        return;
+    look->failed_to_start = look->image_failed = true;
+    look->exit_code = -1;
+    (void)snprintf(look->reason, sizeof(look->reason), "the container cannot start: %.*s",
+                   (int)MIN(line.len, (size_t)200), line.data);
+}
+
 /* How it ended goes to the disk, then out. */
 static void finish(struct attempt_pod *pod, struct executor_look *look)
 {
@@ -102,9 +127,11 @@ static void finish(struct attempt_pod *pod, struct executor_look *look)
 
     if (pod->log.fd >= 0 && pod_log_finish(&pod->log, &err) != OK)
         return; /* tried again in the next round: the disk may have room then */
+    see_foreign_program(pod, look);
     look->phase = EXECUTOR_ENDED;
     look->console_bytes = pod_log_bytes(&pod->log);
     look->progress[0] = '\0';
+    end_reason_write(look, pod->record.timeout_s);
     if (pod_exit_write(pod->folder, look, &err) != OK)
         return;
     publish(pod, look);
@@ -225,23 +252,18 @@ static void keep_time_limit(struct attempt_pod *pod)
         pod->facts.timed_out = true;
 }
 
-/* How long the pod may still take, and whether it must be told so (again). After the grace that the
- * job was promised the rest of the pod's grace, which is the uploader's, is not for `main`. */
+/* How long the pod may still take, and whether it must be told so (again). */
 static bool must_tell(const struct attempt_pod *pod, int64_t *ret_grace_s)
 {
-    int64_t now = clock_mono_ms();
-    bool past = pod->first_asked_ms && now - pod->first_asked_ms > pod->record.grace_s * 1000;
-    bool main_runs = pod->facts.pod.main.state == CONTAINER_RUNNING;
-
-    if (pod->verdict.never || pod->facts.kill_asked || (past && main_runs))
+    if (pod->verdict.never || pod->facts.kill_asked)
         *ret_grace_s = KILL_GRACE_S;
     else if (pod->facts.stop_asked || pod->facts.timed_out || pod->verdict.orphan)
-        *ret_grace_s = pod->record.grace_s + POD_UPLOAD_GRACE_S;
+        *ret_grace_s = MAX(pod->record.grace_s, KILL_GRACE_S);
     else
         return false;
     if (!pod->asked_ms || *ret_grace_s < pod->asked_grace_s)
         return true;
-    return now - pod->asked_ms > REPEAT_MS && !pod->facts.pod.deleting;
+    return clock_mono_ms() - pod->asked_ms > REPEAT_MS && !pod->facts.pod.deleting;
 }
 
 /* Tells the pod to end where that is due. A Job without a pod is deleted. */
@@ -261,7 +283,6 @@ static void end_what_must_end(struct attempt_pod *pod)
     if (code == OK) {
         pod->asked_ms = now;
         pod->asked_grace_s = grace_s;
-        pod->first_asked_ms = pod->first_asked_ms ? pod->first_asked_ms : now;
         pod->retry_ms = 0;
         return;
     }
@@ -388,13 +409,16 @@ static bool has_log(const struct attempt_pod *pod)
 }
 
 /* Reads the log as far as it goes now. It is whole when a stream that was opened after the
- * container's end has come to its end, or when there is none any more. */
+ * container's end has come to its end without anything new, or when there is none any more: a
+ * runtime may still write the last text when its container has ended already. */
 static void follow_log(struct attempt_pod *pod)
 {
     char path[KUBE_PATH_BYTES], uid[KUBE_ID_BYTES];
     struct kube_stream stream = {
         .path = path, .on_data = on_log, .on_tick = on_log_tick, .ctx = pod};
     bool ended = pod->facts.pod.main.state == CONTAINER_ENDED || pod->facts.pod.gone;
+    int64_t before = pod->log.written + pod->log.left_out;
+    bool is_new;
     struct err err = {0};
     enum err_code code;
 
@@ -409,10 +433,14 @@ static void follow_log(struct attempt_pod *pod)
         code = ERR_IO;
     if (code == ERR_IO)
         reopen_log(pod);
-    if ((code == OK && ended) || (code == ERR_NOT_FOUND && (ended || pod->facts.pod.gone)))
+    is_new = pod->log.written + pod->log.left_out != before;
+    if ((code == OK && ended && !is_new) ||
+        (code == ERR_NOT_FOUND && (ended || pod->facts.pod.gone)))
         (void)snprintf(pod->log_whole, sizeof(pod->log_whole), "%s", uid);
     if (code != OK && code != ERR_TIMEOUT)
         (void)queue_pop(pod->wake, ROUND_MS);
+    else if (ended && is_new)
+        (void)queue_pop(pod->wake, DRAIN_MS);
 }
 
 /* The log cannot be had any more, or not within reason. */

@@ -58,6 +58,7 @@ static struct entry *entry_for(struct cluster_view *view, const struct id *attem
         return entry;
     entry = MEM_NEW(struct entry);
     entry->attempt = *attempt;
+    entry->seen.pod = kube_pod_none;
     if (map_put(&view->entries, id_str(attempt), entry))
         return entry;
     mem_free(entry);
@@ -194,7 +195,7 @@ void cluster_view_get(struct cluster_view *view, const struct id *attempt,
 
     lock_enter(view->lock);
     entry = map_get(&view->entries, id_str(attempt));
-    *ret_seen = entry ? entry->seen : (struct view_seen){0};
+    *ret_seen = entry ? entry->seen : (struct view_seen){.pod = kube_pod_none};
     lock_leave(view->lock);
 }
 

@@ -3,6 +3,17 @@
 
 #include <stdio.h>
 
+#define NO_CONTAINER                                                                               \
+    {                                                                                              \
+        .started = TIME_NONE, .ended = TIME_NONE                                                   \
+    }
+
+const struct kube_pod kube_pod_none = {.delete_at = TIME_NONE,
+                                       .created = TIME_NONE,
+                                       .prepare = NO_CONTAINER,
+                                       .uploader = NO_CONTAINER,
+                                       .main = NO_CONTAINER};
+
 static const char *text_of(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
@@ -145,13 +156,12 @@ static void take_pod_condition(struct kube_pod *pod, const json_t *condition)
 
 void kube_pod_read(const json_t *object, struct kube_pod *ret_pod)
 {
-    static const struct kube_container none = {.started = TIME_NONE, .ended = TIME_NONE};
     const json_t *metadata = json_object_get(object, "metadata");
     const json_t *status = json_object_get(object, "status");
     size_t i;
     json_t *condition;
 
-    *ret_pod = (struct kube_pod){.prepare = none, .uploader = none, .main = none};
+    *ret_pod = kube_pod_none;
     TAKE(ret_pod->uid, metadata, "uid");
     TAKE(ret_pod->name, metadata, "name");
     TAKE(ret_pod->node, json_object_get(object, "spec"), "nodeName");

@@ -50,6 +50,8 @@ struct kube_pod {
     struct kube_container prepare, uploader, main;
 };
 
+extern const struct kube_pod kube_pod_none; /* nothing was seen */
+
 void kube_job_read(const json_t *object, struct kube_job *ret_job);
 void kube_pod_read(const json_t *object, struct kube_pod *ret_pod);
 /* The value of a label, or NULL. */

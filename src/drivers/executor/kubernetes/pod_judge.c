@@ -61,9 +61,17 @@ static bool image_is_out(const struct kube_container *c, const struct pod_facts 
     static const char *const at_once[] = {"InvalidImageName", "ErrImageNeverPull", NULL};
     static const char *const pulls[] = {"ErrImagePull", "ImagePullBackOff", "ImageInspectError",
                                         "RegistryUnavailable", NULL};
-    static const char *const final[] = {
-        "not found",      "manifest unknown",      "unauthorized", "authorization failed", "denied",
-        "authentication", "no match for platform", "not exist",    "invalid reference",    NULL};
+    static const char *const final[] = {"not found",
+                                        "403 forbidden",
+                                        "manifest unknown",
+                                        "unauthorized",
+                                        "authorization failed",
+                                        "denied",
+                                        "authentication",
+                                        "no match for platform",
+                                        "not exist",
+                                        "invalid reference",
+                                        NULL};
 
     if (c->state != CONTAINER_WAITING)
         return false;
@@ -108,6 +116,19 @@ static const char *words_of(const struct kube_container *c)
     return c->message[0] ? c->message : c->reason;
 }
 
+/* The runtime's words about a program that is not there name it: exec: "NAME": ... */
+static void say_missing(const struct kube_container *c, struct executor_look *look)
+{
+    static const char *const missing[] = {"executable file not found", "no such file or directory",
+                                          NULL};
+    const char *name = strstr(c->message, "exec: \"");
+    int len = name ? (int)strcspn(name + 7, "\"") : 0;
+
+    if (name && mentions(name, missing))
+        (void)snprintf(look->reason, sizeof(look->reason), "program \"%.*s\" is not in the image",
+                       MIN(len, 200), name + 7);
+}
+
 /* True when it can never start; the verdict says why. */
 static bool cannot_start(const struct pod_facts *facts, struct pod_verdict *v)
 {
@@ -118,6 +139,7 @@ static bool cannot_start(const struct pod_facts *facts, struct pod_verdict *v)
     if (never_ran(&pod->main)) {
         fail_start(v, facts, mentions(pod->main.message, foreign), "the container cannot start",
                    words_of(&pod->main));
+        say_missing(&pod->main, &v->look);
         return true;
     }
     if (pod->prepare.state == CONTAINER_ENDED && pod->prepare.exit_code != 0) {

@@ -82,7 +82,7 @@ enum err_code pod_log_open(struct pod_log *log, const char *folder, int64_t byte
     (void)snprintf(log->folder, sizeof(log->folder), "%s", folder);
     read_state(log);
     path_of(log, "console", path);
-    log->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    log->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (log->fd < 0)
         return err_set_errno(err, ERR_IO, errno, "cannot open %s", path);
     buf_init(&log->out, OUT_BYTES_MAX);

@@ -3,6 +3,7 @@
 #include "drivers/executor/kubernetes/pod_spec.h"
 
 #include "base/base64.h"
+#include "base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -282,9 +283,28 @@ static json_t *job_resources(const struct making *m)
         put(limits, "cpu", quantity(m->spec->cpus));
     if (m->spec->memory_bytes > 0)
         put(limits, "memory", quantity(m->spec->memory_bytes));
+    if (m->spec->disk_bytes > 0)
+        put(limits, "ephemeral-storage", quantity(m->spec->disk_bytes));
     if (m->spec->gpu_count > 0)
         put(limits, m->options->gpu_resource, quantity(m->spec->gpu_count));
     return json_pack("{s:O, s:o}", "limits", limits, "requests", limits);
+}
+
+/* The API puts variables in where it finds $(NAME), and reads $$ as $: a command is meant as it is.
+ */
+static json_t *word_of(const char *word)
+{
+    char *text = mem_alloc(2 * strlen(word) + 1), *end = text;
+    json_t *value;
+
+    for (; *word; word++) {
+        if (*word == '$')
+            *end++ = '$';
+        *end++ = *word;
+    }
+    value = json_string(text);
+    mem_free(text);
+    return value;
 }
 
 static json_t *argv_of(const char *const *argv)
@@ -292,20 +312,24 @@ static json_t *argv_of(const char *const *argv)
     json_t *list = json_array();
 
     for (; *argv; argv++)
-        add(list, json_string(*argv));
+        add(list, word_of(*argv));
     return list;
 }
 
+/* Without a folder of its own a job starts where its image says. */
 static json_t *main_container(const struct making *m)
 {
-    json_t *security = secure_container();
+    json_t *security = secure_container(), *container;
 
     if (m->spec->read_only_root)
         put(security, "readOnlyRootFilesystem", json_true());
-    return json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "name", "main", "image",
-                     m->spec->image, "command", argv_of(m->spec->argv), "workingDir",
-                     m->spec->work_dir, "env", job_environment(m), "resources", job_resources(m),
-                     "securityContext", security, "volumeMounts", job_mounts(m));
+    container =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", "main", "image", m->spec->image,
+                  "command", argv_of(m->spec->argv), "env", job_environment(m), "resources",
+                  job_resources(m), "securityContext", security, "volumeMounts", job_mounts(m));
+    if (container && m->spec->files.code.len)
+        put(container, "workingDir", json_string(m->spec->work_dir));
+    return container;
 }
 
 static json_t *tool_container(const struct making *m, const char *name, json_t *command)
@@ -389,17 +413,20 @@ static json_t *volumes_of(const struct making *m)
 
 /* ---- Pod and Job */
 
+/* In a process namespace of its own the command would be process 1, which a SIGTERM does not end
+ * unless it handles it; in the pod's the sandbox is. */
 static json_t *pod_of(const struct making *m)
 {
     const struct executor_spec *spec = m->spec;
     json_int_t uid = m->options->uid;
     json_t *pod = json_pack(
-        "{s:s, s:b, s:b, s:I, s:{s:b, s:I, s:I, s:I, s:{s:s}}, s:o, s:[o], s:o}", "restartPolicy",
-        "Never", "automountServiceAccountToken", 0, "enableServiceLinks", 0,
-        "terminationGracePeriodSeconds", (json_int_t)(spec->grace_s + POD_UPLOAD_GRACE_S),
-        "securityContext", "runAsNonRoot", 1, "runAsUser", uid, "runAsGroup", uid, "fsGroup", uid,
-        "seccompProfile", "type", "RuntimeDefault", "initContainers", init_containers(m),
-        "containers", main_container(m), "volumes", volumes_of(m));
+        "{s:s, s:b, s:b, s:b, s:I, s:{s:b, s:I, s:I, s:I, s:{s:s}}, s:o, s:[o], s:o}",
+        "restartPolicy", "Never", "shareProcessNamespace", 1, "automountServiceAccountToken", 0,
+        "enableServiceLinks", 0, "terminationGracePeriodSeconds",
+        (json_int_t)MAX(spec->grace_s, POD_UPLOAD_GRACE_S), "securityContext", "runAsNonRoot", 1,
+        "runAsUser", uid, "runAsGroup", uid, "fsGroup", uid, "seccompProfile", "type",
+        "RuntimeDefault", "initContainers", init_containers(m), "containers", main_container(m),
+        "volumes", volumes_of(m));
     char name[POD_JOB_NAME_BYTES + 16];
 
     if (spec->timeout_s > 0)

@@ -10,10 +10,12 @@
 #include "base/json.h"
 #include "ports/executor.h"
 
-#define POD_INSIDE         "/euvyra" /* the attempt's folder, as the pod sees it */
-#define POD_LABEL_ATTEMPT  "euvyra.eu/attempt"
-#define POD_LABEL_AGENT    "euvyra.eu/agent"
-#define POD_UPLOAD_GRACE_S 30 /* after the main container: for the rest of the record */
+#define POD_INSIDE        "/euvyra" /* the attempt's folder, as the pod sees it */
+#define POD_LABEL_ATTEMPT "euvyra.eu/attempt"
+#define POD_LABEL_AGENT   "euvyra.eu/agent"
+/* For the rest of the record after the main container has ended by itself. Where the pod is told to
+ * end, both share the job's own grace, of which a kubelet leaves the uploader 2 s at least. */
+#define POD_UPLOAD_GRACE_S 30
 #define POD_SECRETS_MAX    3
 #define POD_JOB_NAME_BYTES 32
 

@@ -1,0 +1,246 @@
+"""What is cut, killed, deleted and refused between an agent and its cluster."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from job_calls import console, shown, submit, wait_closed
+from kubernetes_cluster import Cluster, Front, KubernetesAgent, Namespace, SecondNode
+from kubernetes_proxy import LOSE, Answer, ApiProxy, status
+from support import Server, report, wait_for
+
+COUNT = "i=0; while [ $i -lt {n} ]; do echo $i; i=$((i+1)); sleep {pause}; done"
+
+
+def counted(n: int) -> bytes:
+    return b"".join(b"%d\n" % i for i in range(n))
+
+
+@pytest.fixture
+def proxy(cluster: Cluster) -> Iterator[ApiProxy]:
+    opened = ApiProxy(cluster)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def proxied(
+    server: Server, space: Namespace, front: Front, proxy: ApiProxy, tmp_path: Path
+) -> Iterator[KubernetesAgent]:
+    """An agent that reaches the API server through the proxy."""
+    agent = KubernetesAgent(server, space, front, tmp_path / "agent")
+    agent.kubeconfig = space.write_kubeconfig(tmp_path / "proxied", proxy.port)
+    with agent:
+        yield agent
+
+
+def submit_counting(server: Server, n: int = 60, pause: float = 0.05, **spec: Any) -> Any:
+    return submit(server, ["sh", "-c", COUNT.format(n=n, pause=pause)], **spec)
+
+
+def test_an_agent_that_is_killed_again_and_again_loses_and_repeats_nothing(
+    server: Server, agent: KubernetesAgent, space: Namespace
+) -> None:
+    seed = random.randrange(1 << 32)
+    report(f"seed {seed}")
+    moments = random.Random(seed)
+    jobs = [submit_counting(server, 150) for _ in range(3)]
+    for _ in range(10):
+        time.sleep(moments.uniform(0.05, 1.2))  # when it is killed is the point
+        agent.kill()
+        agent.start()
+    for job, run in jobs:
+        seen = wait_closed(server, job, 120)
+        assert (seen["state"], len(seen["attempts"])) == ("succeeded", 1)
+        assert console(server, run) == counted(150)
+    wait_for("all to go", lambda: not space.items("jobs,pods,secrets"))
+
+
+def test_a_job_that_ended_without_an_agent_is_found(
+    server: Server, agent: KubernetesAgent, space: Namespace
+) -> None:
+    job, run = submit_counting(server, 30, 0.02)
+    wait_for("its first text", lambda: console(server, run))
+    agent.kill()
+    wait_for("its end", lambda: space.pod_state("main") == "terminated")
+    agent.start()
+    assert wait_closed(server, job)["state"] == "succeeded"
+    assert console(server, run) == counted(30)
+
+
+def test_streams_that_are_cut_go_on(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy
+) -> None:
+    job, run = submit_counting(server, 100)
+    cuts = 0
+    while shown(server, job)["state"] not in ("succeeded", "failed"):
+        cuts += proxy.cut()
+        time.sleep(0.3)  # a cut now and then
+    assert wait_closed(server, job)["state"] == "succeeded"
+    assert console(server, run) == counted(100)
+    assert cuts > 5
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        status(429, "TooManyRequests", {"Retry-After": "1"}),
+        status(500, "InternalError"),
+        (503, {"Content-Type": "text/html"}, b"<html>no backend</html>"),
+        (200, {"Content-Type": "text/html"}, b"<html>please log in</html>"),
+        (307, {"Location": "https://127.0.0.1:1/"}, b""),
+    ],
+    ids=["429", "500", "503", "no-json", "redirect"],
+)
+def test_answers_that_are_errors_are_waited_out(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy, answer: Answer
+) -> None:
+    dice = random.Random(4)
+    proxy.rule = lambda method, path: answer if dice.random() < 0.4 else None
+    job, run = submit_counting(server, 20, 0.02)
+    seen = wait_closed(server, job, 180)
+    assert (seen["state"], len(seen["attempts"])) == ("succeeded", 1), seen
+    assert console(server, run) == counted(20)
+
+
+def test_a_change_whose_answer_was_lost_is_made_once(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy
+) -> None:
+    lost: list[tuple[str, str]] = []
+
+    def lose(method: str, path: str) -> Answer | None:
+        """The first answer to each kind of change."""
+        kind = (method, path.split("?")[0].split("/")[5 if "/apis/" in path else 4])
+        if method == "GET" or kind in lost:
+            return None
+        lost.append(kind)
+        return LOSE
+
+    proxy.rule = lose
+    job, run = submit_counting(server, 5, 0.01)
+    seen = wait_closed(server, job)
+    assert (seen["state"], len(seen["attempts"])) == ("succeeded", 1), seen
+    assert console(server, run) == counted(5)
+    assert len(lost) >= 3, lost
+
+
+def test_a_place_in_a_watch_that_is_gone_is_listed_anew(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy
+) -> None:
+    gone: list[str] = []
+
+    def refuse(method: str, path: str) -> Answer | None:
+        if "watch=1" in path and len(gone) < 4:
+            gone.append(path)
+            if len(gone) % 2:
+                return status(410, "Expired")
+            event = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
+            return 200, {"Content-Type": "application/json"}, json.dumps(event).encode() + b"\n"
+        return None
+
+    proxy.rule = refuse
+    job, run = submit_counting(server, 10, 0.01)
+    proxy.cut()
+    assert wait_closed(server, job)["state"] == "succeeded"
+    assert console(server, run) == counted(10)
+    assert len(gone) == 4
+
+
+def test_an_api_server_that_hangs_dies_and_forgets_is_survived(
+    server: Server, agent: KubernetesAgent, cluster: Cluster
+) -> None:
+    job, run = submit_counting(server, 150, 0.1)
+    wait_for("its first text", lambda: console(server, run))
+    cluster.signal("apiserver", signal.SIGSTOP)
+    time.sleep(12)  # longer than a call waits
+    cluster.signal("apiserver", signal.SIGCONT)
+    cluster.part("end", "apiserver")
+    cluster.compact()
+    cluster.part("run", "apiserver")
+    seen = wait_closed(server, job, 180)
+    assert (seen["state"], len(seen["attempts"])) == ("succeeded", 1), seen
+    assert console(server, run) == counted(150)
+
+
+def test_a_job_that_is_submitted_while_the_api_server_is_away_starts_later(
+    server: Server, agent: KubernetesAgent, cluster: Cluster
+) -> None:
+    cluster.part("end", "apiserver")
+    try:
+        job, run = submit_counting(server, 5, 0.01)
+        wait_for("progress", lambda: (shown(server, job)["attempts"] or [{}])[0].get("progress"))
+        assert "API server" in shown(server, job)["attempts"][0]["progress"]
+    finally:
+        cluster.part("run", "apiserver")
+    assert wait_closed(server, job, 180)["state"] == "succeeded"
+    assert console(server, run) == counted(5)
+
+
+@pytest.mark.parametrize("kind", ["pod", "job"])
+def test_what_is_deleted_by_hand_has_ended(
+    server: Server, agent: KubernetesAgent, space: Namespace, kind: str
+) -> None:
+    job, run = submit(server, ["sh", "-c", "echo up; exec sleep 1000"], retries=0)
+    wait_for("its text", lambda: console(server, run))
+    space.kubectl("delete", f"{kind}s", "--all", "--wait=false", "--grace-period=1")
+    seen = wait_closed(server, job, 120)
+    attempt = seen["attempts"][0]
+    assert f"its {kind.title() if kind == 'job' else kind} was deleted in the cluster" in (
+        attempt["reason"] or seen["reason"]
+    ), seen
+
+
+def test_a_job_that_is_suspended_by_somebody_goes_on_later(
+    server: Server, agent: KubernetesAgent, space: Namespace
+) -> None:
+    job, run = submit(
+        server, ["sh", "-c", "trap 'exit 1' TERM; echo up; sleep 5 & wait; echo done"]
+    )
+    wait_for("its text", lambda: console(server, run))
+    name = space.items("jobs")[0]["metadata"]["name"]
+    space.kubectl("patch", "job", name, "-p", '{"spec":{"suspend":true}}')
+    wait_for("the pod to go", lambda: not space.pod())
+    time.sleep(3)  # nothing may come of it
+    assert shown(server, job)["state"] in ("starting", "running")
+    space.kubectl("patch", "job", name, "-p", '{"spec":{"suspend":false}}')
+    seen = wait_closed(server, job, 120)
+    assert (seen["state"], len(seen["attempts"])) == ("succeeded", 1), seen
+    assert console(server, run) == b"up\nup\ndone\n"
+
+
+def test_a_job_of_ours_without_an_attempt_is_swept(
+    server: Server, agent: KubernetesAgent, space: Namespace
+) -> None:
+    _job, run = submit(server, ["sh", "-c", "echo up; exec sleep 1000"])
+    wait_for("its text", lambda: console(server, run))
+    agent.kill()
+    (folder,) = agent.attempts()
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    folder.rmdir()
+    agent.start()
+    wait_for("the Job to go", lambda: not space.items("jobs"))
+
+
+def test_a_lost_node_ends_the_attempt_while_its_container_runs_on(
+    server: Server, agent: KubernetesAgent, cluster: Cluster
+) -> None:
+    with SecondNode(cluster):
+        job, run = submit(server, ["sh", "-c", "echo up; exec sleep 1000"], retries=0)
+        wait_for("its text", lambda: console(server, run))
+        cluster.part("end", "kubelet")
+        try:
+            seen = wait_closed(server, job, 180)
+            assert seen["attempts"][0]["reason"] == (
+                "node 127.0.0.1 was lost; its container may still run"
+            ), seen
+            assert cluster.ctr("tasks", "ls").count("RUNNING") >= 2  # it does
+        finally:
+            cluster.part("run", "kubelet")

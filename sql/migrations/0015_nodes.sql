@@ -36,6 +36,8 @@ CREATE UNIQUE INDEX node_gpu_by_uuid ON node_gpu (agent_id, uuid);
 CREATE TABLE node_sample (
     agent_id INTEGER NOT NULL REFERENCES agent (id),
     at_ms INTEGER NOT NULL,
+    gpu_readings INTEGER NOT NULL,
+    gpu_tenths INTEGER NOT NULL,
     data BLOB NOT NULL,
     PRIMARY KEY (agent_id, at_ms)
 ) STRICT, WITHOUT ROWID;

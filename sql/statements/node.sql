@@ -28,7 +28,8 @@ ON CONFLICT (agent_id, place) DO UPDATE SET uuid = excluded.uuid, name = exclude
     seen_ms = excluded.seen_ms, present = excluded.present;
 
 -- name: node_sample_insert
-INSERT INTO node_sample (agent_id, at_ms, data) VALUES (:agent_id, :at_ms, :data)
+INSERT INTO node_sample (agent_id, at_ms, gpu_readings, gpu_tenths, data)
+VALUES (:agent_id, :at_ms, :gpu_readings, :gpu_tenths, :data)
 ON CONFLICT (agent_id, at_ms) DO NOTHING;
 
 -- name: node_sample_list
@@ -77,8 +78,10 @@ WHERE agent_id = :agent_id AND hour_ms >= :from_ms AND hour_ms < :to_ms ORDER BY
 
 -- name: node_use
 -- one row
-SELECT CAST(coalesce(sum(gpu_readings), 0) AS INTEGER), CAST(coalesce(sum(gpu_tenths), 0) AS INTEGER)
-FROM node_hour WHERE agent_id = :agent_id AND hour_ms >= :from_ms;
+SELECT CAST(coalesce(sum(x.gpu_readings), 0) AS INTEGER), CAST(coalesce(sum(x.gpu_tenths), 0) AS INTEGER)
+FROM (SELECT h.gpu_readings, h.gpu_tenths FROM node_hour h WHERE h.agent_id = :agent_id AND h.hour_ms >= :from_ms
+    UNION ALL
+    SELECT s.gpu_readings, s.gpu_tenths FROM node_sample s WHERE s.agent_id = :agent_id AND s.at_ms >= :from_ms) x;
 
 -- name: node_hour_old
 SELECT agent_id, hour_ms FROM node_hour WHERE hour_ms < :before_ms ORDER BY hour_ms LIMIT :limit;

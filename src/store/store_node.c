@@ -101,12 +101,28 @@ static uint64_t get_u64(const uint8_t *at)
     return value;
 }
 
+static void sum_utilization(const struct node_sample *samples, size_t count, int64_t *ret_readings,
+                            int64_t *ret_tenths)
+{
+    *ret_readings = *ret_tenths = 0;
+    for (size_t i = 0; i < count; i++)
+        for (int g = 0; g < samples[i].places; g++) {
+            double percent = samples[i].values[NODE_SERIES * (1 + g)];
+            if (!(percent >= 0))
+                continue;
+            *ret_readings += 1;
+            *ret_tenths += (int64_t)(percent * 10 + 0.5);
+        }
+}
+
 enum err_code store_node_sample_add(struct store *store, agent_id agent,
                                     const struct node_sample *sample, struct err *err)
 {
     uint8_t data[SAMPLE_HEAD + sizeof sample->values];
     int count = NODE_SERIES * (1 + sample->places);
+    int64_t readings, tenths;
 
+    sum_utilization(sample, 1, &readings, &tenths);
     data[0] = SAMPLE_VERSION;
     data[1] = (uint8_t)sample->places;
     for (int i = 0; i < count; i++) {
@@ -117,6 +133,7 @@ enum err_code store_node_sample_add(struct store *store, agent_id agent,
     return db__run(
         store->db, SQL_NODE_SAMPLE_INSERT,
         ARGS(ARG_I64("agent_id", agent.v), ARG_I64("at_ms", sample->at),
+             ARG_I64("gpu_readings", readings), ARG_I64("gpu_tenths", tenths),
              ARG_BYTES("data", str_n((const char *)data, SAMPLE_HEAD + 8 * (size_t)count))),
         NULL, err);
 }
@@ -197,20 +214,6 @@ enum err_code store_node_due(struct store *store, time_ms before, agent_id *ret_
     ret_agent->v = db__i64(&r, 0);
     *ret_oldest = db__i64(&r, 1);
     return OK;
-}
-
-static void sum_utilization(const struct node_sample *samples, size_t count, int64_t *ret_readings,
-                            int64_t *ret_tenths)
-{
-    *ret_readings = *ret_tenths = 0;
-    for (size_t i = 0; i < count; i++)
-        for (int g = 0; g < samples[i].places; g++) {
-            double percent = samples[i].values[NODE_SERIES * (1 + g)];
-            if (!(percent >= 0))
-                continue;
-            *ret_readings += 1;
-            *ret_tenths += (int64_t)(percent * 10 + 0.5);
-        }
 }
 
 enum err_code store_node_pack(struct store *store, agent_id agent, time_ms hour,

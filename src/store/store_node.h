@@ -51,8 +51,8 @@ MUST_CHECK enum err_code store_node_forget(struct store *store, time_ms before, 
 MUST_CHECK enum err_code store_node_read(struct store *store, agent_id agent, time_ms from,
                                          time_ms to, int64_t bucket_ms,
                                          const struct hour_sink *sink, struct err *err);
-/* Readings of utilisation of its GPUs in packed hours from `from` on, and their sum in tenths of a
- * percent. */
+/* Readings of utilisation of its GPUs from `from` on, the begin of an hour, and their sum in tenths
+ * of a percent. */
 MUST_CHECK enum err_code store_node_utilization(struct store *store, agent_id agent, time_ms from,
                                                 int64_t *ret_readings, int64_t *ret_tenths,
                                                 struct err *err);

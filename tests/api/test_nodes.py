@@ -146,16 +146,17 @@ def fill(server: Server, node: Node, hours: int) -> list[tuple[int, float]]:
     node.ok(node.sample(0, 50.0, 50.0))
     server.stop()
     now = int(server.sql("SELECT max(at_ms) FROM node_sample"))
-    data = {}
     for number in range(1, hours * 360):
         percent = round(rng.uniform(0, 100), 1)
         made.append((now - number * 10_000, percent))
-        data[now - number * 10_000] = percent
-    for start in range(0, len(made), 500):
-        rows = ",".join(
-            f"(1, {when}, {blob(server, percent)})" for when, percent in made[start : start + 500]
-        )
-        server.change(f"INSERT INTO node_sample (agent_id, at_ms, data) VALUES {rows}")
+    columns = "agent_id, at_ms, gpu_readings, gpu_tenths, data"
+    rows = [
+        f"(1, {when}, 2, {round(percent * 10) + 500}, {blob(server, percent)})"
+        for when, percent in made
+    ]
+    for start in range(0, len(rows), 500):
+        some = ",".join(rows[start : start + 500])
+        server.change(f"INSERT INTO node_sample ({columns}) VALUES {some}")
     server.start()
     return [*made, (now, 50.0)]
 

@@ -308,38 +308,15 @@ enum err_code nodes_chart(struct cmd *cmd, agent_id agent, const struct node_cha
     return OK;
 }
 
-struct utilization {
-    int64_t readings, tenths;
-};
-
-static void take_utilization(void *ctx, int series, const struct hour_part *part)
-{
-    struct utilization *u = ctx;
-
-    if (series < NODE_SERIES || series % NODE_SERIES != GPU_PERCENT)
-        return;
-    u->readings++;
-    u->tenths += (int64_t)(part->sum * 10 + 0.5);
-}
-
 enum err_code nodes_utilization(struct cmd *cmd, agent_id agent, time_ms from, int64_t *readings,
                                 int64_t *tenths, struct err *err)
 {
-    struct utilization tail = {0};
-    struct hour_sink sink = {&tail, take_utilization};
-    int64_t packed_readings, packed_tenths;
-    struct node node;
-    enum err_code code = store_node_get(cmd->store, agent, cmd->arena, &node, err);
+    int64_t more_readings, more_tenths;
 
-    if (code == ERR_NOT_FOUND)
-        return OK;
-    TRY(code);
-    TRY(store_node_utilization(cmd->store, agent, hour_of(from), &packed_readings, &packed_tenths,
+    TRY(store_node_utilization(cmd->store, agent, hour_of(from), &more_readings, &more_tenths,
                                err));
-    TRY(read_tail(cmd, agent, MAX(hour_of(from), MAX(node.packed, cmd->now - 3 * NODE_HOUR_MS)),
-                  cmd->now + 1, &sink, err));
-    *readings += packed_readings + tail.readings;
-    *tenths += packed_tenths + tail.tenths;
+    *readings += more_readings;
+    *tenths += more_tenths;
     return OK;
 }
 

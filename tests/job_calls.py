@@ -6,6 +6,25 @@ from typing import Any
 
 from support import Server, make_id, wait_for
 
+# Rank 0 hears from each of the others who it is.
+MEET = """
+import os, socket, time
+nodes, rank = int(os.environ["NNODES"]), int(os.environ["NODE_RANK"])
+where = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if rank == 0:
+    with socket.create_server(where) as master:
+        print("met", sorted(master.accept()[0].recv(10).decode() for _ in range(nodes - 1)))
+else:
+    while True:
+        try:
+            with socket.create_connection(where) as there:
+                there.send(str(rank).encode())
+            break
+        except ConnectionRefusedError:  # a name that is not known would end it
+            time.sleep(0.05)
+print("rank", rank, "of", nodes)
+"""
+
 
 def submit(server: Server, command: list[str], **spec: Any) -> tuple[str, str]:
     job, run = make_id("j"), make_id("r")
@@ -39,3 +58,13 @@ def console(server: Server, run: str) -> bytes:
     while piece := server.call("GET", f"/api/v1/runs/{run}/console?offset={len(text)}").body:
         text += piece
     return text
+
+
+def texts(server: Server, run: str) -> dict[int, str]:
+    """What each rank wrote."""
+    found = {0: console(server, run).decode()}
+    for writer in server.ok("GET", f"/api/v1/runs/{run}/writers")["items"]:
+        if writer["console_bytes"]:
+            path = f"/api/v1/runs/{run}/console?writer={writer['id']}"
+            found[writer["rank"]] = server.call("GET", path).body.decode()
+    return found

@@ -356,10 +356,11 @@ static enum err_code agent_open(struct agent_loop *agent, struct err *err)
     agent->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
     TRY(http_client_new(&agent->client, &client, err));
     TRY(agent_executor_open(options, agent->root, &agent->executor, err));
-    if (agent->executor.port->remote) {
+    if (options->cluster.cpus)
         agent->cpus = options->cluster.cpus;
+    if (options->cluster.memory_bytes)
         agent->memory_bytes = options->cluster.memory_bytes;
-    } else
+    if (!agent->executor.port->remote)
         TRY(agent_gpus_new(&agent->gpus, &gpus, err));
     agent->works = mem_array(WORKS_MAX, sizeof(agent->works[0]));
     agent->env = (struct work_env){.options = options,

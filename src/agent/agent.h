@@ -17,6 +17,7 @@ struct agent_options {
     const char *executor;        /* "process" */
     const char *docker_socket;   /* NULL: where it usually is */
     bool allow_old_runc;
+    const char *nodes_network;  /* with "docker": of jobs on several machines; or NULL */
     int64_t pull_patience_ms;   /* with a registry that is away */
     const char *image;          /* of jobs that name none; NULL with "process" */
     const char *const *volumes; /* jobs may be given some below these real paths; NULL-terminated */

@@ -55,8 +55,6 @@ static enum err_code refuse_all(const struct cluster_arguments *a, struct err *e
         {"--namespace", a->space},
         {"--tools-image", a->tools_image},
         {"--pod-user", a->pod_user},
-        {"--cpus", a->cpus},
-        {"--memory", a->memory},
         {"--gpus", a->gpus},
         {"--gpu-type", a->gpu_type},
     };
@@ -79,17 +77,18 @@ enum err_code cluster_options_check(const struct cluster_arguments *a, bool is_k
                               .gpu_type = a->gpu_type};
     int64_t gib = 0;
 
+    TRY(take_number("--cpus", a->cpus, 1, CPUS_MAX, &c.cpus, err));
+    TRY(take_number("--memory", a->memory, 1, GIB_MAX, &gib, err));
+    c.memory_bytes = gib * GIB;
+    *ret_cluster = c;
     if (!is_kubernetes)
         return refuse_all(a, err);
     TRY(take_number("--pod-user", a->pod_user, 1, POD_USER_MAX, &c.pod_user, err));
-    TRY(take_number("--cpus", a->cpus, 1, CPUS_MAX, &c.cpus, err));
-    TRY(take_number("--memory", a->memory, 1, GIB_MAX, &gib, err));
     TRY(take_number("--gpus", a->gpus, 0, GPUS_MAX, &c.gpus, err));
     if (a->gpu_type && (strlen(a->gpu_type) > GPU_TYPE_BYTES || !a->gpu_type[0] ||
                         str_has_control(str_from(a->gpu_type))))
         return err_set(err, ERR_INVALID, "--gpu-type is a name of at most %d bytes",
                        GPU_TYPE_BYTES);
-    c.memory_bytes = gib * GIB;
     if (!a->tools_image || !a->cpus || !a->memory) {
         (void)err_set(err, ERR_INVALID, "%s is missing",
                       !a->tools_image ? "--tools-image NAME"

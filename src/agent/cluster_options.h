@@ -15,8 +15,8 @@ struct agent_cluster {
     const char *space;      /* namespace; NULL: the kubeconfig's */
     const char *tools_image;
     int64_t pod_user;
-    int64_t cpus, memory_bytes, gpus;
-    const char *gpu_type; /* NULL: not said */
+    int64_t cpus, memory_bytes, gpus; /* in all; of other executors the first two, 0: all */
+    const char *gpu_type;             /* NULL: not said */
 };
 
 enum cluster_option {
@@ -49,8 +49,10 @@ enum cluster_option {
     "  --namespace NAME  where jobs run; default the kubeconfig's\n"                               \
     "  --tools-image NAME  an image with euvyra-agent: it uploads beside each job\n"               \
     "  --pod-user UID    of the containers; default 10001\n"                                       \
-    "  --cpus N, --memory GIB, --gpus N, --gpu-type NAME\n"                                        \
-    "                    what the namespace may use in all\n"
+    "  --cpus N, --memory GIB\n"                                                                   \
+    "                    what jobs may use in all; default all of the machine\n"                   \
+    "  --gpus N, --gpu-type NAME\n"                                                                \
+    "                    the same of a cluster's namespace\n"
 
 /* False: the option is not one of these. */
 bool cluster_option_take(struct cluster_arguments *arguments, int option, const char *value);

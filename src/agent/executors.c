@@ -55,7 +55,8 @@ static enum err_code open_docker(const struct agent_options *options, const char
                                           .uid = options->uid,
                                           .gid = options->gid,
                                           .allow_old_runc = options->allow_old_runc,
-                                          .patience_ms = options->pull_patience_ms};
+                                          .patience_ms = options->pull_patience_ms,
+                                          .nodes_network = options->nodes_network};
     struct docker_executor *executor = NULL;
 
     TRY(docker_executor_new(&executor, &own, err));

@@ -37,7 +37,7 @@ extern char **environ;
 
 struct arguments {
     const char *server, *key_file, *name, *target, *dir, *slots, *job_user, *log_level, *console_mb;
-    const char *docker_socket, *pull_minutes;
+    const char *docker_socket, *pull_minutes, *nodes_network;
     const char *server_for_jobs, *executor, *image, *nvml, *readings, *gpu_claims, *address;
     const char *volumes[VOLUMES_MAX + 1];
     size_t volume_count;
@@ -69,6 +69,9 @@ static const char usage[] =
     "                    default " GPU_CLAIMS_DIR "\n"
     "  --docker-socket PATH\n"
     "                    of the Docker engine; default /var/run/docker.sock\n"
+    "  --nodes-network NAME\n"
+    "                    with docker, for jobs on several machines: host, or a network of the\n"
+    "                    engine that reaches all of them\n"
     "  --pull-minutes N  how long a registry that is away is waited for; default 5\n"
     "  --allow-old-runc  use a Docker engine whose runc is old; read docs/docker.md "
     "first\n" CLUSTER_USAGE "  --slots N         jobs at once; default one for each CPU\n"
@@ -119,6 +122,7 @@ static const struct option known_options[] = {
     {"address", required_argument, NULL, 'a'},
     {"gpu-claims", required_argument, NULL, 'g'},
     {"docker-socket", required_argument, NULL, 'D'},
+    {"nodes-network", required_argument, NULL, 'w'},
     {"pull-minutes", required_argument, NULL, 'p'},
     {"allow-old-runc", no_argument, NULL, 'o'},
     {"log-level", required_argument, NULL, 'l'},
@@ -144,6 +148,7 @@ static enum err_code parse(int argc, char **argv, struct arguments *a, struct er
         case 't': a->target = optarg; break;
         case 'S': a->slots = optarg; break;
         case 'u': a->job_user = optarg; break;
+        case 'w': a->nodes_network = optarg; break;
         case 'a': a->address = optarg; break;
         case 'g': a->gpu_claims = optarg; break;
         case 'N': a->nvml = optarg; break;
@@ -235,6 +240,7 @@ static enum err_code take_docker(const struct arguments *a, struct agent_options
     int64_t minutes = PULL_MINUTES;
 
     o->docker_socket = a->docker_socket;
+    o->nodes_network = a->nodes_network;
     o->allow_old_runc = a->allow_old_runc;
     if (a->pull_minutes && (!str_to_i64(str_from(a->pull_minutes), &minutes) || minutes < 0 ||
                             minutes > PULL_MINUTES_MAX))
@@ -257,6 +263,8 @@ static enum err_code take_executor(const struct arguments *a, struct agent_optio
                               err));
     if (process && a->image)
         return err_set(err, ERR_INVALID, "--image is not for --executor process");
+    if (a->nodes_network && strcmp(o->executor, "docker") != 0)
+        return err_set(err, ERR_INVALID, "--nodes-network is for --executor docker alone");
     if (process && a->volume_count)
         return err_set(err, ERR_INVALID, "--volumes is not for --executor process");
     if (process || a->image)

@@ -140,22 +140,35 @@ static const char *own_rendezvous(const struct work *work, char *space, size_t s
     return NULL;
 }
 
+/* All have accepted, and those of other machines know where the first is. Told to stop, it need not
+ * wait for that. */
+static bool may_begin(const struct work *work, const struct wire_accepted *accepted)
+{
+    if (accepted->state == ATTEMPT_OFFERED)
+        return false;
+    return work->offer.rank == 0 || work->offer.node_count == 1 || accepted->rendezvous.len ||
+           atomic_load(&work->stop_asked);
+}
+
 /* Accepts the offer; true when the attempt is ours, and all others who take part in it have
  * accepted too. */
 static bool accept_offer(struct work *work)
 {
+    const struct executor_port *executor = work->env->executor;
     int64_t give_up_at = clock_mono_ms() + ACCEPT_MS_MAX;
     char space[RENDEZVOUS_BYTES];
-    const char *rendezvous = own_rendezvous(work, space, sizeof(space));
+    const char *own = own_rendezvous(work, space, sizeof(space));
 
     while (!agent_stops(work) && !atomic_load(&work->fenced)) {
         struct err err = {0};
         struct wire_accepted accepted = {.state = ATTEMPT_CLAIMED};
-        enum call_outcome outcome =
-            call_accept(&work->calls, rendezvous, &work->arena, &accepted, &err);
+        enum call_outcome outcome = call_accept(&work->calls, executor->meets_late ? NULL : own,
+                                                &work->arena, &accepted, &err);
 
+        if (own && !accepted.rendezvous.len)
+            accepted.rendezvous = arena_copy(&work->arena, str_from(own));
         if (settle(work, outcome, "accept", &err) &&
-            (outcome != CALL_DONE || accepted.state != ATTEMPT_OFFERED)) {
+            (outcome != CALL_DONE || may_begin(work, &accepted))) {
             work->rendezvous = accepted.rendezvous;
             return outcome == CALL_DONE;
         }
@@ -392,6 +405,7 @@ static bool tell_progress(struct work *work, const struct executor_look *look)
 /* One thing that is due. False: there was nothing to do. */
 static bool live_step(struct work *work, const struct executor_look *look)
 {
+    char space[RENDEZVOUS_BYTES];
     struct wire_status status = status_of(WIRE_STARTING, TIME_NONE);
 
     if (!work->told_starting && look->phase == EXECUTOR_STARTING) {
@@ -403,6 +417,10 @@ static bool live_step(struct work *work, const struct executor_look *look)
     if (!work->told_running && look->started_at != TIME_NONE) {
         status = status_of(WIRE_RUNNING, look->started_at);
         status.image = str_from(look->image);
+        if (work->env->executor->meets_late) {
+            const char *place = own_rendezvous(work, space, sizeof(space));
+            status.rendezvous = place ? str_from(place) : STR("");
+        }
         work->told_running = tell(work, &status, "running");
         return true;
     }

@@ -91,6 +91,7 @@ struct executor_port {
     uint64_t features;  /* bits of enum job_feature: what it can do */
     bool shares_ports;  /* jobs listen on the ports of this machine, one beside the other */
     bool host_programs; /* jobs run this host's programs, in an environment like the agent's */
+    bool meets_late;    /* others find rank 0 only once it runs */
     bool remote; /* jobs do not see this host's disk; what they log it brings to the server */
     /* Makes the attempt's folder when it is missing, with what must be in it before the start:
      * `work`, `runs`. */

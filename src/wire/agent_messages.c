@@ -20,7 +20,6 @@
 #define GPUS_MAX         1024
 #define EXIT_CODE_MAX    255
 #define SIGNAL_MAX       64
-#define ANSWER_BYTES_MAX 65536
 
 static const char *const status_names[] = {
     [WIRE_STARTING] = "starting", [WIRE_RUNNING] = "running", [WIRE_ENDED] = "ended"};
@@ -166,22 +165,6 @@ void wire_polled_encode(const struct wire_polled *polled, struct json_writer *w)
     json_end_object(w);
 }
 
-void wire_accepted_encode(const struct wire_accepted *accepted, struct json_writer *w)
-{
-    json_begin_object(w);
-    put_text(w, "state", str_from(attempt_state_name(accepted->state)));
-    if (accepted->rendezvous.len)
-        put_text(w, "rendezvous", accepted->rendezvous);
-    json_end_object(w);
-}
-
-void wire_appended_encode(int64_t offset, struct json_writer *w)
-{
-    json_begin_object(w);
-    put_i64(w, "offset", offset);
-    json_end_object(w);
-}
-
 /* A reason as the other side takes it: one line of valid UTF-8. A report that is refused for its
  * reason would leave the attempt open. */
 static void put_line(struct json_writer *w, const char *key, struct str reason, size_t bytes_max)
@@ -240,6 +223,8 @@ void wire_status_encode(const struct wire_status *status, struct json_writer *w)
     put_if(w, "gpu_failed", status->gpu_failed);
     if (status->image.len)
         put_text(w, "image", status->image);
+    if (status->rendezvous.len)
+        put_text(w, "rendezvous", status->rendezvous);
     if (status->progress.len)
         put_line(w, "progress", status->progress, REASON_BYTES_MAX);
     if (status->health)
@@ -551,72 +536,6 @@ enum err_code wire_polled_decode(struct arena *arena, struct str text,
     return OK;
 }
 
-/* Answers are small and flat: the document, opened for reading. */
-static enum err_code open_answer(struct str text, json_t **ret_document, struct json_reader *r,
-                                 struct err *err)
-{
-    TRY(json_parse(text, ANSWER_BYTES_MAX, ret_document, err));
-    json_reader_init(r, *ret_document, "", err);
-    return r->code;
-}
-
-bool wire_rendezvous_parse(struct str text, struct str *ret_host, int64_t *ret_port)
-{
-    const char *colon = text.len ? memrchr(text.data, ':', text.len) : NULL;
-    struct str host, port;
-    bool bracketed;
-
-    if (!colon || text.len > WIRE_RENDEZVOUS_MAX)
-        return false;
-    host = str_n(text.data, (size_t)(colon - text.data));
-    port = str_n(colon + 1, text.len - host.len - 1);
-    bracketed = host.len > 2 && host.data[0] == '[' && host.data[host.len - 1] == ']';
-    if (bracketed)
-        host = str_n(host.data + 1, host.len - 2);
-    for (size_t i = 0; i < host.len; i++) {
-        char c = host.data[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-
-        if (!letter && c != '.' && c != '-' && !(bracketed && (c == ':' || c == '%')))
-            return false;
-    }
-    *ret_host = host;
-    return host.len && host.data[0] != '-' && str_to_i64(port, ret_port) && *ret_port >= 1 &&
-           *ret_port <= 65535;
-}
-
-enum err_code wire_accepted_decode(struct arena *arena, struct str text,
-                                   struct wire_accepted *ret_accepted, struct err *err)
-{
-    CLEANUP(json_release) json_t *document = NULL;
-    struct json_reader r;
-    struct str state = {0}, rendezvous = {0}, host;
-    int64_t port;
-
-    TRY(open_answer(text, &document, &r, err));
-    json_take_text(&r, "state", LABEL_BYTES_MAX, &state);
-    json_take_text_opt(&r, "rendezvous", WIRE_RENDEZVOUS_MAX, &rendezvous);
-    TRY(json_reader_end_open(&r));
-    if (rendezvous.len && !wire_rendezvous_parse(rendezvous, &host, &port))
-        return err_set_field(err, ERR_INVALID, "rendezvous", "rendezvous: is not HOST:PORT");
-    ret_accepted->state = attempt_state_from_name(state);
-    ret_accepted->rendezvous = arena_copy(arena, rendezvous);
-    return OK;
-}
-
-enum err_code wire_appended_decode(struct str text, int64_t *ret_offset, struct err *err)
-{
-    CLEANUP(json_release) json_t *document = NULL;
-    struct json_reader r;
-    int64_t offset = 0;
-
-    TRY(open_answer(text, &document, &r, err));
-    json_take_i64(&r, "offset", 0, COUNT_MAX, &offset);
-    TRY(json_reader_end_open(&r));
-    *ret_offset = offset;
-    return OK;
-}
-
 /* An agent that does not say it can do what all could before they were asked. */
 static void take_features(struct json_reader *r, struct wire_poll *poll)
 {
@@ -767,8 +686,9 @@ static void take_health(struct json_reader *r, struct wire_status *status)
 enum err_code wire_status_decode(json_t *body, struct wire_status *ret_status, struct err *err)
 {
     struct wire_status status = {.at = TIME_NONE, .run_time_ms = -1, .console_bytes = -1};
-    int64_t exit_code = EXIT_NONE, exit_signal = EXIT_NONE;
+    int64_t exit_code = EXIT_NONE, exit_signal = EXIT_NONE, port;
     struct json_reader r;
+    struct str host;
 
     json_reader_init_strict(&r, body, "", err);
     take_state(&r, &status.state);
@@ -784,6 +704,9 @@ enum err_code wire_status_decode(json_t *body, struct wire_status *ret_status, s
     json_take_bool_opt(&r, "gpu_failed", &status.gpu_failed);
     json_take_text_opt(&r, "image", WIRE_IMAGE_BYTES_MAX, &status.image);
     json_take_text_opt(&r, "progress", REASON_BYTES_MAX, &status.progress);
+    json_take_text_opt(&r, "rendezvous", WIRE_RENDEZVOUS_MAX, &status.rendezvous);
+    if (status.rendezvous.len && !wire_rendezvous_parse(status.rendezvous, &host, &port))
+        json_reader_fail(&r, "rendezvous", "is not HOST:PORT");
     take_health(&r, &status);
     json_take_text_opt(&r, "reason", REASON_BYTES_MAX, &status.reason);
     json_take_i64_opt(&r, "run_time_ms", 0, COUNT_MAX, &status.run_time_ms);

@@ -108,6 +108,7 @@ struct wire_status {
     bool disk_full;            /* it ended with its disk full */
     bool gpu_failed;           /* it failed, and a GPU of it is ill */
     struct str image;          /* as it runs, "NAME@sha256:..."; len 0: none, not known */
+    struct str rendezvous;     /* of rank 0 that runs now, where others find it only then; len 0 */
     struct str progress;       /* of a start that takes long; len 0: nothing; sent as one line */
     enum health_state health;  /* of a running service that is asked */
     struct str health_problem; /* of its last answer; len 0: none; sent as one line */

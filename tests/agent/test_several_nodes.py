@@ -10,28 +10,9 @@ from typing import Any
 
 import pytest
 from agents import Agent, processes_of
+from job_calls import MEET, submit, texts, wait_closed, wait_state
 from netns import Network
 from support import Server, wait_for
-from test_agent import console, submit, wait_closed, wait_state
-
-# Rank 0 hears from each of the others who it is.
-MEET = """
-import os, socket
-nodes, rank = int(os.environ["NNODES"]), int(os.environ["NODE_RANK"])
-where = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-if rank == 0:
-    with socket.create_server(where) as master:
-        print("met", sorted(master.accept()[0].recv(10).decode() for _ in range(nodes - 1)))
-else:
-    while True:
-        try:
-            with socket.create_connection(where) as there:
-                there.send(str(rank).encode())
-            break
-        except ConnectionRefusedError:
-            pass
-print("rank", rank, "of", nodes)
-"""
 
 
 class Cluster:
@@ -56,16 +37,6 @@ def cluster(server: Server, tmp_path: Path) -> Iterator[Cluster]:
         yield made
         for agent in made.agents:
             agent.__exit__()
-
-
-def texts(server: Server, run: str) -> dict[int, str]:
-    """What each rank wrote."""
-    found = {0: console(server, run).decode()}
-    for writer in server.ok("GET", f"/api/v1/runs/{run}/writers")["items"]:
-        if writer["console_bytes"]:
-            path = f"/api/v1/runs/{run}/console?writer={writer['id']}"
-            found[writer["rank"]] = server.call("GET", path).body.decode()
-    return found
 
 
 def test_four_machines_meet_and_each_has_its_log(server: Server, cluster: Cluster) -> None:

@@ -2710,6 +2710,8 @@ export interface components {
             image?: string;
             /** @description Of a start that takes long */
             progress?: string;
+            /** @description HOST:PORT of rank 0 that runs now, where others find it only then */
+            rendezvous?: string;
             /**
              * @description Of a running service that is asked
              * @enum {string}

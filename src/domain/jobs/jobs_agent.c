@@ -340,16 +340,19 @@ static enum err_code note_health(struct cmd *cmd, struct held *held,
     return store_attempt_put(cmd->store, attempt, err);
 }
 
-/* The image as it was resolved first, and what a long start does now. */
+/* The image as it was resolved first, what a long start does now, and where rank 0 is found. */
 static enum err_code note_start(struct cmd *cmd, struct held *held,
                                 const struct wire_status *status, struct err *err)
 {
     struct attempt *attempt = &held->ranks.attempt;
     struct str progress = status->progress.data ? status->progress : STR("");
     bool same_image = !status->image.len || attempt->image.len;
+    bool same_place = !status->rendezvous.len || attempt->rendezvous.len;
 
-    if (placement_of(held)->rank || (same_image && str_eq(attempt->progress, progress)))
+    if (placement_of(held)->rank ||
+        (same_image && same_place && str_eq(attempt->progress, progress)))
         return OK;
+    attempt->rendezvous = same_place ? attempt->rendezvous : status->rendezvous;
     attempt->image = same_image ? attempt->image : status->image;
     attempt->progress = progress;
     cmd_notice(cmd, NOTICE_JOB, held->job.project, held->job.project_name, &held->job.public_id);

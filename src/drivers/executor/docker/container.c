@@ -10,9 +10,13 @@
 /* What stands before every message of runc. */
 #define CREATE_NOISE "unable to start container process: "
 
-void container_name(const struct id *attempt, char ret_name[CONTAINER_NAME_BYTES])
+void container_name(const struct id *attempt, int64_t rank, char ret_name[CONTAINER_NAME_BYTES])
 {
-    (void)snprintf(ret_name, CONTAINER_NAME_BYTES, CONTAINER_PREFIX "%s", attempt->text);
+    if (rank > 0)
+        (void)snprintf(ret_name, CONTAINER_NAME_BYTES, CONTAINER_PREFIX "%s-%lld", attempt->text,
+                       (long long)rank);
+    else
+        (void)snprintf(ret_name, CONTAINER_NAME_BYTES, CONTAINER_PREFIX "%s", attempt->text);
 }
 
 static void put_text(struct json_writer *w, const char *key, const char *value)
@@ -246,6 +250,26 @@ static void put_host(struct json_writer *w, const struct container_plan *plan)
     json_end_object(w);
 }
 
+/* The name under which other ranks find this one. */
+static void put_alias(struct json_writer *w, const struct container_plan *plan)
+{
+    if (!plan->alias)
+        return;
+    json_put_key(w, "NetworkingConfig");
+    json_begin_object(w);
+    json_put_key(w, "EndpointsConfig");
+    json_begin_object(w);
+    json_put_key(w, plan->network);
+    json_begin_object(w);
+    json_put_key(w, "Aliases");
+    json_begin_array(w);
+    json_put_text(w, plan->alias);
+    json_end_array(w);
+    json_end_object(w);
+    json_end_object(w);
+    json_end_object(w);
+}
+
 void container_body(const struct container_plan *plan, struct json_writer *w)
 {
     const struct executor_spec *spec = plan->spec;
@@ -268,6 +292,7 @@ void container_body(const struct container_plan *plan, struct json_writer *w)
         put_text(w, "WorkingDir", spec->work_dir);
     put_labels(w, plan, gpus.data);
     put_host(w, plan);
+    put_alias(w, plan);
     json_end_object(w);
 }
 

@@ -6,7 +6,8 @@
 #include "ports/executor.h"
 
 #define CONTAINER_INSIDE     "/euvyra" /* where a job sees the attempt's folder */
-#define CONTAINER_NAME_BYTES 32
+#define CONTAINER_NAME_BYTES 48
+#define CONTAINER_MEET_PORT  29500 /* PyTorch's usual one: in a container all ports are free */
 #define CONTAINER_PREFIX     "euvyra-"
 
 #define CONTAINER_LABEL_ATTEMPT "euvyra.attempt"
@@ -29,13 +30,14 @@ struct container_plan {
     const char *folder;  /* of the attempt, on the host */
     const char *agent;   /* for the label */
     const char *user;    /* "UID:GID" */
-    const char *network; /* its name */
+    const char *network; /* its name; "host": the machine's own */
+    const char *alias;   /* under which others on the network find it; NULL: none do */
     bool home_in_work;   /* HOME is the work folder, unless the job says another */
     bool has_key, has_config, has_ca;
 };
 
-/* "euvyra-t..." */
-void container_name(const struct id *attempt, char ret_name[CONTAINER_NAME_BYTES]);
+/* "euvyra-t...", of ranks above 0 "euvyra-t...-2": those of one attempt may have one engine. */
+void container_name(const struct id *attempt, int64_t rank, char ret_name[CONTAINER_NAME_BYTES]);
 /* The body of POST /containers/create. */
 void container_body(const struct container_plan *plan, struct json_writer *w);
 

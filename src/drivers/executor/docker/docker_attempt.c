@@ -370,7 +370,6 @@ static struct docker_attempt *attempt_new(struct docker_shared *shared, const st
 
     attempt->shared = shared;
     attempt->id = *id;
-    container_name(id, attempt->name);
     (void)snprintf(attempt->folder, sizeof(attempt->folder), "%s/%s", shared->root, id->text);
     attempt->engine = engine_again(shared->engine);
     attempt->errands = engine_again(shared->engine);
@@ -403,7 +402,10 @@ enum err_code docker_attempt_start(struct docker_shared *shared, const struct ex
     if (code != OK) /* else an earlier agent has begun: its image stays the one */
         attempt->record = (struct docker_record){.timeout_s = spec->timeout_s,
                                                  .grace_s = spec->grace_s,
-                                                 .console_bytes_max = spec->console_bytes_max};
+                                                 .console_bytes_max = spec->console_bytes_max,
+                                                 .rank = spec->rank,
+                                                 .node_count = spec->node_count};
+    container_name(&attempt->id, attempt->record.rank, attempt->name);
     code = docker_record_write(attempt->folder, &attempt->record, err);
     if (code != OK) {
         docker_attempt_free(attempt);
@@ -444,6 +446,7 @@ enum err_code docker_attempt_resume(struct docker_shared *shared, const struct i
     enum err_code code = docker_record_read(attempt->folder, &attempt->record, err);
 
     *ret_attempt = NULL;
+    container_name(id, attempt->record.rank, attempt->name);
     if (code == OK && docker_end_read(attempt->folder, &look, NULL) != OK)
         code = find(attempt, &found, err);
     else if (code == ERR_NOT_FOUND)

@@ -19,9 +19,10 @@ struct docker_shared {
     char user[32];  /* "UID:GID" */
     bool home_in_work;
     int64_t patience_ms;
-    struct lock *lock;  /* over `look` and `address` of all attempts */
-    _Atomic bool stops; /* the agent ends: threads return and leave everything running */
-    _Atomic bool away;  /* the engine did not answer last time */
+    const char *nodes_network; /* of jobs on several machines; NULL: there are none here */
+    struct lock *lock;         /* over `look` and `address` of all attempts */
+    _Atomic bool stops;        /* the agent ends: threads return and leave everything running */
+    _Atomic bool away;         /* the engine did not answer last time */
 };
 
 struct docker_attempt;

@@ -6,10 +6,25 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 
+#include <poll.h>
 #include <stdio.h>
 
-#define BODY_BYTES_MAX (4 * 1024 * 1024)
-#define AGAIN_MS       1000
+#define BODY_BYTES_MAX   (4 * 1024 * 1024)
+#define AGAIN_MS         1000
+#define NETWORK_TRIES    20
+#define NETWORK_AGAIN_MS 100
+
+/* ERR_NOT_FOUND: there is none. */
+static enum err_code find_network(struct engine *engine, struct err *err)
+{
+    CLEANUP(json_release) json_t *document = NULL;
+
+    TRY(engine_json(engine, "GET", "/networks/" DOCKER_NETWORK, STR(""), &document, err));
+    if (!json_object_get(json_object_get(document, "Labels"), "euvyra.network"))
+        return err_set(err, ERR_CONFLICT,
+                       "the Docker engine has a network \"" DOCKER_NETWORK "\" that is not ours");
+    return OK;
+}
 
 enum err_code docker_network_make(struct engine *engine, struct err *err)
 {
@@ -18,18 +33,20 @@ enum err_code docker_network_make(struct engine *engine, struct err *err)
         "\"Options\":{\"com.docker.network.bridge.enable_icc\":\"false\","
         "\"com.docker.network.bridge.name\":\"euvyra0\"},"
         "\"Labels\":{\"euvyra.network\":\"jobs\"}}";
-    CLEANUP(json_release) json_t *document = NULL;
-    enum err_code code =
-        engine_json(engine, "GET", "/networks/" DOCKER_NETWORK, STR(""), &document, err);
+    enum err_code code = find_network(engine, err);
+    struct err ignored;
 
-    if (code == OK && !json_object_get(json_object_get(document, "Labels"), "euvyra.network"))
-        return err_set(err, ERR_CONFLICT,
-                       "the Docker engine has a network \"" DOCKER_NETWORK "\" that is not ours");
     if (code != ERR_NOT_FOUND)
         return code;
     code =
         engine_json(engine, "POST", "/networks/create", str_n(body, sizeof(body) - 1), NULL, err);
-    return code == ERR_CONFLICT ? OK : code; /* another agent was first */
+    /* Of agents that start at once one makes it; the others hear of its name or of its bridge. */
+    for (int i = 0; code != OK && code != ERR_UNAVAILABLE && i < NETWORK_TRIES; i++) {
+        if (find_network(engine, &ignored) == OK)
+            return OK;
+        (void)poll(NULL, 0, NETWORK_AGAIN_MS);
+    }
+    return code;
 }
 
 enum err_code docker_container_remove(struct engine *engine, const char *name, struct err *err)
@@ -40,6 +57,22 @@ enum err_code docker_container_remove(struct engine *engine, const char *name, s
     (void)snprintf(path, sizeof(path), "/containers/%s?force=1&v=1", name);
     code = engine_json(engine, "DELETE", path, STR(""), NULL, err);
     return code == ERR_NOT_FOUND ? OK : code;
+}
+
+const char *docker__network(const struct docker_attempt *attempt)
+{
+    const char *nodes = attempt->shared->nodes_network;
+
+    return attempt->record.node_count > 1 && nodes ? nodes : DOCKER_NETWORK;
+}
+
+/* The engine's own "host" knows no names. */
+static const char *alias_of(const struct docker_attempt *attempt)
+{
+    const char *network = docker__network(attempt);
+
+    return strcmp(network, DOCKER_NETWORK) == 0 || strcmp(network, "host") == 0 ? NULL
+                                                                                : attempt->name;
 }
 
 static void tell(void *ctx, const char *progress)
@@ -90,7 +123,8 @@ static enum err_code create(struct docker_attempt *attempt, struct err *err)
                                   .folder = attempt->folder,
                                   .agent = shared->agent,
                                   .user = shared->user,
-                                  .network = DOCKER_NETWORK,
+                                  .network = docker__network(attempt),
+                                  .alias = alias_of(attempt),
                                   .home_in_work = shared->home_in_work,
                                   .has_key = has_file(attempt, "key"),
                                   .has_config = has_file(attempt, "config.json"),
@@ -115,6 +149,13 @@ static const char *label_of(const json_t *container, const char *label)
     return text ? text : "";
 }
 
+static bool is_own(const struct docker_attempt *attempt, const json_t *container)
+{
+    const char *name = json_string_value(json_array_get(json_object_get(container, "Names"), 0));
+
+    return name && name[0] == '/' && strcmp(name + 1, attempt->name) == 0;
+}
+
 /* True when the container, of whatever agent, holds one of our GPUs and has the better right to it:
  * it runs, or was made before ours. */
 static bool takes_gpu(const struct docker_attempt *attempt, const json_t *container,
@@ -125,7 +166,7 @@ static bool takes_gpu(const struct docker_attempt *attempt, const json_t *contai
     const char *other = label_of(container, CONTAINER_LABEL_ATTEMPT);
     int64_t made = json_integer_value(json_object_get(container, "Created"));
 
-    if (!state || strcmp(other, attempt->id.text) == 0)
+    if (!state || is_own(attempt, container))
         return false;
     if (strcmp(state, "created") == 0
             ? made > our_time || (made == our_time && strcmp(other, attempt->id.text) > 0)
@@ -156,7 +197,7 @@ static enum err_code check_gpus(struct docker_attempt *attempt, struct err *err)
                     STR(""), &list, err));
     json_array_foreach(list, i, container)
     {
-        if (strcmp(label_of(container, CONTAINER_LABEL_ATTEMPT), attempt->id.text) == 0)
+        if (is_own(attempt, container))
             our_time = json_integer_value(json_object_get(container, "Created"));
     }
     json_array_foreach(list, i, container)

@@ -8,6 +8,7 @@
 #include "drivers/executor/docker/container.h"
 #include "drivers/executor/docker/docker_attempt.h"
 #include "drivers/executor/docker/logs.h"
+#include "net/local_address.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/random.h"
@@ -192,6 +193,24 @@ static enum err_code executor_stop(void *ctx, const struct id *attempt, struct e
     return ask(ctx, attempt, "stop", err);
 }
 
+static enum err_code executor_rendezvous(void *ctx, const struct id *attempt, const char *machine,
+                                         char *ret_text, size_t size, struct err *err)
+{
+    const struct docker_executor *executor = ctx;
+    bool is_ipv6 = strchr(machine, ':') != NULL;
+    char name[CONTAINER_NAME_BYTES];
+    int port;
+
+    if (strcmp(executor->shared.nodes_network, "host") != 0) {
+        container_name(attempt, 0, name);
+        (void)snprintf(ret_text, size, "%s:%d", name, CONTAINER_MEET_PORT);
+        return OK;
+    }
+    TRY(net_free_port(&port, err));
+    (void)snprintf(ret_text, size, is_ipv6 ? "[%s]:%d" : "%s:%d", machine, port);
+    return OK;
+}
+
 static enum err_code executor_kill(void *ctx, const struct id *attempt, struct err *err)
 {
     return ask(ctx, attempt, "kill", err);
@@ -217,15 +236,18 @@ static enum err_code executor_remove(void *ctx, const struct id *id, struct err 
 {
     struct docker_executor *executor = ctx;
     char folder[DOCKER_PATH_BYTES], name[CONTAINER_NAME_BYTES];
+    struct docker_record record = {0};
     struct docker_attempt *attempt;
 
-    container_name(id, name);
+    folder_of(executor, id, folder);
+    if (docker_record_read(folder, &record, NULL) != OK)
+        record.rank = 0; /* never begun: there is no container of any name */
+    container_name(id, record.rank, name);
     TRY(remove_container(executor, name, err));
     lock_enter(executor->lock);
     attempt = map_take(&executor->attempts, id_str(id));
     lock_leave(executor->lock);
     docker_attempt_free(attempt);
-    folder_of(executor, id, folder);
     return file_remove_tree(folder, err);
 }
 
@@ -347,7 +369,7 @@ static enum err_code sweep(struct docker_executor *executor, struct err *err)
 {
     CLEANUP(json_release) json_t *list = NULL;
     const json_t *container;
-    char path[256], folder[DOCKER_PATH_BYTES], name[CONTAINER_NAME_BYTES];
+    char path[256], folder[DOCKER_PATH_BYTES];
     size_t i;
 
     (void)snprintf(
@@ -359,16 +381,16 @@ static enum err_code sweep(struct docker_executor *executor, struct err *err)
     {
         const char *label = json_string_value(
             json_object_get(json_object_get(container, "Labels"), CONTAINER_LABEL_ATTEMPT));
+        const char *own = json_string_value(json_object_get(container, "Id"));
         struct id id;
 
-        if (!label || !id_parse(str_from(label), ID_ATTEMPT, &id))
+        if (!own || !label || !id_parse(str_from(label), ID_ATTEMPT, &id))
             continue;
         folder_of(executor, &id, folder);
         if (file_exists(folder))
             continue;
-        container_name(&id, name);
         log_warn("container.unknown", "attempt", id.text);
-        TRY(docker_container_remove(executor->shared.engine, name, err));
+        TRY(docker_container_remove(executor->shared.engine, own, err));
     }
     return OK;
 }
@@ -390,6 +412,28 @@ static enum err_code resume_all(struct docker_executor *executor, struct err *er
     return code;
 }
 
+/* Jobs on several machines need one that all of them are on, which the administrator makes. */
+static enum err_code check_nodes_network(struct docker_executor *executor, struct err *err)
+{
+    const char *network = executor->shared.nodes_network;
+    char path[128];
+    enum err_code code;
+
+    if (!network)
+        return OK;
+    if (strlen(network) > 63 || !str_is_label(str_from(network), 63))
+        return err_set(err, ERR_INVALID, "--nodes-network is \"host\" or the name of a network");
+    (void)snprintf(path, sizeof(path), "/networks/%s", network);
+    code = engine_json(executor->shared.engine, "GET", path, STR(""), NULL, err);
+    if (code == ERR_NOT_FOUND)
+        return err_set(err, ERR_INVALID, "the Docker engine has no network \"%s\"", network);
+    TRY(code);
+    executor->port.features |= FEATURE_BIT(FEATURE_NODES);
+    executor->port.rendezvous = executor_rendezvous;
+    executor->port.meets_late = strcmp(network, "host") != 0; /* a name is known once it runs */
+    return OK;
+}
+
 static enum err_code open_all(struct docker_executor *executor,
                               const struct docker_executor_options *options, struct err *err)
 {
@@ -399,6 +443,7 @@ static enum err_code open_all(struct docker_executor *executor,
     TRY(take_host(executor, options->allow_old_runc, err));
     take_user(executor);
     TRY(docker_network_make(executor->shared.engine, err));
+    TRY(check_nodes_network(executor, err));
     TRY(sweep(executor, err));
     return resume_all(executor, err);
 }
@@ -420,6 +465,7 @@ enum err_code docker_executor_new(struct docker_executor **ret_executor,
     executor->shared.root = executor->root;
     executor->shared.lock = lock_new();
     executor->shared.patience_ms = options->patience_ms;
+    executor->shared.nodes_network = options->nodes_network;
     executor->port = (struct executor_port){.ctx = executor,
                                             .name = "docker",
                                             .prepare = executor_prepare,

@@ -18,6 +18,9 @@ struct docker_executor_options {
     gid_t gid;
     bool allow_old_runc;
     int64_t patience_ms; /* with a registry that is away */
+    /* Of jobs on several machines: "host", or a network that reaches all of them; NULL: none. Lives
+     * as long as the executor. */
+    const char *nodes_network;
 };
 
 /* Waits for an engine that is away for half a minute. Finds what an earlier agent left, and ends

@@ -29,6 +29,8 @@ struct docker_attempt {
     int64_t looked_at, missing_count;
 };
 
+/* docker_begin.c: the network that the attempt's container is on. */
+const char *docker__network(const struct docker_attempt *attempt);
 /* docker_begin.c: image, container, start. OK: it runs, or ran. */
 MUST_CHECK enum err_code docker__begin(struct docker_attempt *attempt, bool *ret_image_failed,
                                        struct err *err);

@@ -69,6 +69,8 @@ enum err_code docker_record_write(const char *folder, const struct docker_record
     put_i64(&w, "timeout_s", record->timeout_s);
     put_i64(&w, "grace_s", record->grace_s);
     put_i64(&w, "console_bytes_max", record->console_bytes_max);
+    put_i64(&w, "rank", record->rank);
+    put_i64(&w, "node_count", record->node_count);
     put_text(&w, "image", record->image);
     put_bool(&w, "started", record->started);
     put_bool(&w, "timed_out", record->timed_out);
@@ -80,7 +82,7 @@ enum err_code docker_record_read(const char *folder, struct docker_record *ret_r
                                  struct err *err)
 {
     CLEANUP(json_release) json_t *document = NULL;
-    struct docker_record record = {0};
+    struct docker_record record = {.node_count = 1};
     struct str image = STR("");
     struct json_reader r;
 
@@ -89,6 +91,8 @@ enum err_code docker_record_read(const char *folder, struct docker_record *ret_r
     json_take_i64(&r, "timeout_s", 0, INT64_MAX, &record.timeout_s);
     json_take_i64(&r, "grace_s", 0, INT64_MAX, &record.grace_s);
     json_take_i64(&r, "console_bytes_max", 0, INT64_MAX, &record.console_bytes_max);
+    json_take_i64_opt(&r, "rank", 0, JOB_NODES_MAX, &record.rank);
+    json_take_i64_opt(&r, "node_count", 1, JOB_NODES_MAX, &record.node_count);
     json_take_text_opt(&r, "image", EXECUTOR_IMAGE_BYTES - 1, &image);
     json_take_bool_opt(&r, "started", &record.started);
     json_take_bool_opt(&r, "timed_out", &record.timed_out);

@@ -15,6 +15,7 @@
 
 struct docker_record {
     int64_t timeout_s, grace_s, console_bytes_max;
+    int64_t rank, node_count;
     char image[EXECUTOR_IMAGE_BYTES]; /* by digest; "": not resolved yet */
     bool started;                     /* the engine has said yes to its start */
     bool timed_out;                   /* we have begun to end it for its time */

@@ -29,15 +29,19 @@ enum err_code docker__inspect(struct docker_attempt *attempt, struct engine *eng
     CLEANUP(json_release) json_t *document = NULL;
     char path[128];
     enum err_code code;
+    bool on_host;
 
     (void)snprintf(path, sizeof(path), "/containers/%s/json", attempt->name);
     attempt->looked_at = clock_mono_ms();
     code = engine_json(engine, "GET", path, STR(""), &document, err);
     docker__note_away(attempt, code == ERR_NOT_FOUND ? OK : code, err);
     TRY(code);
-    TRY(container_read(document, DOCKER_NETWORK, ret_state, err));
+    TRY(container_read(document, docker__network(attempt), ret_state, err));
+    on_host =
+        ret_state->phase == CONTAINER_RUNNING && strcmp(docker__network(attempt), "host") == 0;
     lock_enter(attempt->shared->lock);
-    (void)snprintf(attempt->address, sizeof(attempt->address), "%s", ret_state->address);
+    (void)snprintf(attempt->address, sizeof(attempt->address), "%s",
+                   on_host ? "127.0.0.1" : ret_state->address);
     lock_leave(attempt->shared->lock);
     return OK;
 }

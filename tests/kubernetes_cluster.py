@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -27,6 +28,7 @@ import euvyra
 from support import BUILD, ROOT, WAIT_S, Server, make_id
 
 RIG = ROOT / "tests/rigs/kubernetes"
+LOCK = Path("/run/lock/euvyra-test-kubernetes")
 ROLE = ROOT / "deploy/kubernetes/agent-role.yaml"
 BOX, PY, TOOLS, FOREIGN = (f"rig.local/{name}:1" for name in ("box", "py", "tools", "foreign"))
 
@@ -92,13 +94,15 @@ def running_cluster() -> Iterator[Cluster]:
         yield Cluster(Path(kept))
         return
     folder = Path(tempfile.mkdtemp(prefix="euvyra-kube.", dir="/tmp"))
-    try:
-        make_images(folder / "images")
-        subprocess.run([RIG / "cluster.sh", "start", folder], check=True)
-        yield Cluster(folder)
-    finally:
-        subprocess.run([RIG / "cluster.sh", "stop", folder], check=True)
-        shutil.rmtree(folder, ignore_errors=True)
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time: there is one bridge and one kubelet
+        try:
+            make_images(folder / "images")
+            subprocess.run([RIG / "cluster.sh", "start", folder], check=True)
+            yield Cluster(folder)
+        finally:
+            subprocess.run([RIG / "cluster.sh", "stop", folder], check=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def make_images(folder: Path) -> None:

@@ -130,7 +130,7 @@ def test_launch_as_it_is_written(
     assert "loss 0.25" in done.stdout and f"gpus {uuid(0)[:12]}" in done.stdout
     job = only_job(server)
     assert (job["state"], job["exit_code"]) == ("failed" if code else "succeeded", code)
-    assert job["run_time_ms"] >= 1200 and job["gpu_ms"] == job["run_time_ms"]
+    assert job["run_time_ms"] > 0 and job["gpu_ms"] == job["run_time_ms"]
     assert job["cost_micro"] == job["run_time_ms"] * 1000
     run = server.ok("GET", f"/api/v1/runs/{job['run']}")
     assert run["state"] == ("failed" if code else "finished")

@@ -152,8 +152,9 @@ static void put_mounts(struct json_writer *w, const struct container_plan *plan)
     json_end_array(w);
 }
 
-static void put_limits(struct json_writer *w, const struct executor_spec *spec)
+static void put_limits(struct json_writer *w, const struct container_plan *plan)
 {
+    const struct executor_spec *spec = plan->spec;
     int64_t half = spec->memory_bytes > 0 ? spec->memory_bytes / 2 : INT64_MAX;
     char tmp[96];
 
@@ -166,7 +167,7 @@ static void put_limits(struct json_writer *w, const struct executor_spec *spec)
     put_number(w, "ShmSize",
                spec->shm_bytes > 0 ? spec->shm_bytes : MIN(CONTAINER_SHM_DEFAULT, half));
     put_number(w, "PidsLimit", spec->pids > 0 ? spec->pids : CONTAINER_PIDS_DEFAULT);
-    if (spec->disk_bytes > 0) {
+    if (spec->disk_bytes > 0 && plan->limits_disk) {
         json_put_key(w, "StorageOpt");
         json_begin_object(w);
         put_digits(w, "size", spec->disk_bytes);
@@ -242,7 +243,7 @@ static void put_host(struct json_writer *w, const struct container_plan *plan)
     json_begin_object(w);
     put_text(w, "Name", "no");
     json_end_object(w);
-    put_limits(w, plan->spec);
+    put_limits(w, plan);
     put_mounts(w, plan);
     if (has_gpus(plan->spec))
         put_gpus(w, plan->spec);

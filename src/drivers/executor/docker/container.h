@@ -32,6 +32,7 @@ struct container_plan {
     const char *user;    /* "UID:GID" */
     const char *network; /* its name; "host": the machine's own */
     const char *alias;   /* under which others on the network find it; NULL: none do */
+    bool limits_disk;    /* the engine can */
     bool home_in_work;   /* HOME is the work folder, unless the job says another */
     bool has_key, has_config, has_ca;
 };

@@ -3,6 +3,7 @@
  * when all of it lies in the console is the attempt said to have ended. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "drivers/common/disk_use.h"
 #include "drivers/common/end_reason.h"
 #include "drivers/executor/docker/docker_impl.h"
 #include "sys/clock.h"
@@ -10,14 +11,12 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <sys/statvfs.h>
 
 #define AGAIN_MS        500
 #define MISSING_MAX     3      /* looks in a row at which the engine did not know it */
 #define LOG_END_MS_MAX  300000 /* for text that cannot be read or written */
 #define FATAL_BYTES_MAX 4096   /* of the one line that says that a program is not there */
 #define REMOVAL_MS      2000   /* from the end of a container to its removal, by `docker rm -f` */
-#define DISK_BYTES_FULL (INT64_C(1) << 20)
 
 /* ---- A copy of the spec that lives as long as the attempt */
 
@@ -75,14 +74,6 @@ static void copy_spec(struct docker_attempt *attempt, const struct executor_spec
 }
 
 /* ---- How it ended */
-
-static bool disk_is_full(const char *path)
-{
-    struct statvfs info;
-
-    return path[0] && statvfs(path, &info) == 0 &&
-           (int64_t)info.f_bavail * (int64_t)info.f_frsize < DISK_BYTES_FULL;
-}
 
 static struct executor_look new_look(enum executor_phase phase)
 {
@@ -168,9 +159,14 @@ static void finish_ended(struct docker_attempt *attempt)
     look.exit_code = look.exit_signal ? -1 : state->exit_code;
     /* The kernel may have killed a child alone, and the job went on. */
     look.oom = state->oom && look.exit_signal == SIGKILL && !attempt->kill_sent;
-    look.disk_full = state->exit_code != 0 &&
-                     (disk_is_full(attempt->folder) || disk_is_full(attempt->shared->host.root));
+    look.disk_full = attempt->record.disk_full ||
+                     (state->exit_code != 0 &&
+                      (disk_is_full(attempt->folder) || disk_is_full(attempt->shared->host.root)));
     (void)snprintf(look.reason, sizeof(look.reason), "%s", state->problem);
+    if (attempt->record.disk_full)
+        (void)snprintf(look.reason, sizeof(look.reason),
+                       "it wrote more than the %lld bytes that it asked for",
+                       (long long)attempt->record.disk_bytes);
     if (never_ran(attempt, look.reason)) {
         look.failed_to_start = true;
         look.exit_code = -1;
@@ -403,6 +399,7 @@ enum err_code docker_attempt_start(struct docker_shared *shared, const struct ex
         attempt->record = (struct docker_record){.timeout_s = spec->timeout_s,
                                                  .grace_s = spec->grace_s,
                                                  .console_bytes_max = spec->console_bytes_max,
+                                                 .disk_bytes = spec->disk_bytes,
                                                  .rank = spec->rank,
                                                  .node_count = spec->node_count};
     container_name(&attempt->id, attempt->record.rank, attempt->name);

@@ -18,6 +18,7 @@ struct docker_shared {
     char agent[32]; /* id of the agent's folder, for labels */
     char user[32];  /* "UID:GID" */
     bool home_in_work;
+    bool limits_disk; /* the engine keeps a limit for what a container writes into its own files */
     int64_t patience_ms;
     const char *nodes_network; /* of jobs on several machines; NULL: there are none here */
     struct lock *lock;         /* over `look` and `address` of all attempts */

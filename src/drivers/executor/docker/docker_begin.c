@@ -125,6 +125,7 @@ static enum err_code create(struct docker_attempt *attempt, struct err *err)
                                   .user = shared->user,
                                   .network = docker__network(attempt),
                                   .alias = alias_of(attempt),
+                                  .limits_disk = shared->limits_disk,
                                   .home_in_work = shared->home_in_work,
                                   .has_key = has_file(attempt, "key"),
                                   .has_config = has_file(attempt, "config.json"),

@@ -111,9 +111,6 @@ static enum err_code check_limits(const struct docker_executor *executor,
         return err_set(err, ERR_UNPROCESSABLE, "this Docker engine cannot limit CPUs");
     if (spec->pids > 0 && !host->limits_pids)
         return err_set(err, ERR_UNPROCESSABLE, "this Docker engine cannot limit processes");
-    if (spec->disk_bytes > 0 && !(executor->port.features & FEATURE_BIT(FEATURE_DISK)))
-        return err_set(err, ERR_UNPROCESSABLE,
-                       "this Docker engine cannot limit what a container writes (disk)");
     if (spec->memory_bytes > 0 && spec->memory_bytes < CONTAINER_MEMORY_MIN)
         return err_set(err, ERR_UNPROCESSABLE,
                        "memory %lld is below the %lld bytes a container needs",
@@ -354,12 +351,12 @@ static enum err_code take_host(struct docker_executor *executor, bool allow_old_
     executor->port.features = FEATURE_BIT(FEATURE_IMAGE) | FEATURE_BIT(FEATURE_SHM) |
                               FEATURE_BIT(FEATURE_READ_ONLY_ROOT) | FEATURE_BIT(FEATURE_REGISTRY) |
                               FEATURE_BIT(FEATURE_VOLUMES) | FEATURE_BIT(FEATURE_LAUNCHER) |
-                              FEATURE_BIT(FEATURE_HEALTH);
+                              FEATURE_BIT(FEATURE_HEALTH) | FEATURE_BIT(FEATURE_DISK);
     if (host->limits_pids)
         executor->port.features |= FEATURE_BIT(FEATURE_PIDS);
-    if (file_read("/proc/self/mounts", MOUNTS_BYTES_MAX, &mounts, NULL) == OK &&
-        docker_host_limits_disk(host, buf_str(&mounts)))
-        executor->port.features |= FEATURE_BIT(FEATURE_DISK);
+    executor->shared.limits_disk =
+        file_read("/proc/self/mounts", MOUNTS_BYTES_MAX, &mounts, NULL) == OK &&
+        docker_host_limits_disk(host, buf_str(&mounts));
     log_info("engine.ready", "version", host->version, "runc", host->runc);
     return OK;
 }

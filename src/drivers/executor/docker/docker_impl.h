@@ -26,7 +26,7 @@ struct docker_attempt {
     struct container_state state;
     bool term_sent, kill_sent, was_stopped, cut_stream;
     int64_t kill_at, kill_again_at; /* monotonic; 0: not */
-    int64_t looked_at, missing_count;
+    int64_t looked_at, missing_count, disk_at;
 };
 
 /* docker_begin.c: the network that the attempt's container is on. */

@@ -71,7 +71,9 @@ enum err_code docker_record_write(const char *folder, const struct docker_record
     put_i64(&w, "console_bytes_max", record->console_bytes_max);
     put_i64(&w, "rank", record->rank);
     put_i64(&w, "node_count", record->node_count);
+    put_i64(&w, "disk_bytes", record->disk_bytes);
     put_text(&w, "image", record->image);
+    put_bool(&w, "disk_full", record->disk_full);
     put_bool(&w, "started", record->started);
     put_bool(&w, "timed_out", record->timed_out);
     json_end_object(&w);
@@ -94,6 +96,8 @@ enum err_code docker_record_read(const char *folder, struct docker_record *ret_r
     json_take_i64_opt(&r, "rank", 0, JOB_NODES_MAX, &record.rank);
     json_take_i64_opt(&r, "node_count", 1, JOB_NODES_MAX, &record.node_count);
     json_take_text_opt(&r, "image", EXECUTOR_IMAGE_BYTES - 1, &image);
+    json_take_i64_opt(&r, "disk_bytes", 0, INT64_MAX, &record.disk_bytes);
+    json_take_bool_opt(&r, "disk_full", &record.disk_full);
     json_take_bool_opt(&r, "started", &record.started);
     json_take_bool_opt(&r, "timed_out", &record.timed_out);
     TRY(json_reader_end_open(&r));

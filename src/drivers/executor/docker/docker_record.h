@@ -14,10 +14,11 @@
 #define DOCKER_PATH_BYTES (EXECUTOR_PATH_BYTES + 64)
 
 struct docker_record {
-    int64_t timeout_s, grace_s, console_bytes_max;
+    int64_t timeout_s, grace_s, console_bytes_max, disk_bytes;
     int64_t rank, node_count;
     char image[EXECUTOR_IMAGE_BYTES]; /* by digest; "": not resolved yet */
     bool started;                     /* the engine has said yes to its start */
+    bool disk_full;                   /* we have begun to end it for what it wrote */
     bool timed_out;                   /* we have begun to end it for its time */
 };
 

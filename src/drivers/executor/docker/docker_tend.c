@@ -1,6 +1,7 @@
 /* What an attempt's thread does while it waits: requests, the time limit, a look at the container.
  */
 #include "base/log.h"
+#include "drivers/common/disk_use.h"
 #include "drivers/executor/docker/docker_impl.h"
 #include "sys/clock.h"
 
@@ -8,6 +9,7 @@
 #include <stdio.h>
 
 #define LOOK_MS       5000 /* the stream's end tells first; this is for streams that hang */
+#define DISK_MS       2000
 #define KILL_AGAIN_MS 5000
 #define WAIT_SLICE_MS 100
 
@@ -98,6 +100,38 @@ static void keep_time(struct docker_attempt *attempt)
         log_warn("attempt.record", "attempt", attempt->id.text, "error", err.text);
 }
 
+/* What the container has written into its own files, and into its work folder; -1: not known now.
+ */
+static int64_t written_bytes(struct docker_attempt *attempt)
+{
+    CLEANUP(json_release) json_t *document = NULL;
+    char path[DOCKER_PATH_BYTES];
+
+    (void)snprintf(path, sizeof(path), "/containers/%s/json?size=1", attempt->name);
+    if (engine_json(attempt->errands, "GET", path, STR(""), &document, NULL) != OK)
+        return -1;
+    docker_path(attempt->folder, "work", path);
+    return json_integer_value(json_object_get(document, "SizeRw")) +
+           disk_used(path, attempt->record.disk_bytes);
+}
+
+/* Counting takes as long as there are files: it has a twentieth of the time. */
+static void keep_disk(struct docker_attempt *attempt)
+{
+    int64_t began = clock_mono_ms();
+    struct err err = {0};
+
+    if (attempt->record.disk_bytes == 0 || attempt->kill_at != 0 || began < attempt->disk_at)
+        return;
+    attempt->record.disk_full = written_bytes(attempt) > attempt->record.disk_bytes;
+    attempt->disk_at = clock_mono_ms() + MAX(DISK_MS, 20 * (clock_mono_ms() - began));
+    if (!attempt->record.disk_full)
+        return;
+    attempt->kill_at = clock_mono_ms() + attempt->record.grace_s * 1000 + 1;
+    if (docker_record_write(attempt->folder, &attempt->record, &err) != OK)
+        log_warn("attempt.record", "attempt", attempt->id.text, "error", err.text);
+}
+
 static void end_it(struct docker_attempt *attempt)
 {
     int64_t now = clock_mono_ms();
@@ -139,6 +173,7 @@ bool docker__tend(void *ctx)
     if (attempt->state.phase != CONTAINER_RUNNING)
         return !attempt->was_stopped; /* before its start: then it does not start */
     keep_time(attempt);
+    keep_disk(attempt);
     end_it(attempt);
     look_again(attempt);
     return !attempt->cut_stream;

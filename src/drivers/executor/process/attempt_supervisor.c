@@ -4,10 +4,10 @@
 #include "drivers/executor/process/attempt_supervisor.h"
 
 #include "base/log.h"
+#include "drivers/common/disk_use.h"
 #include "drivers/common/end_reason.h"
 #include "drivers/executor/process/attempt_cgroup.h"
 #include "drivers/executor/process/attempt_console.h"
-#include "drivers/executor/process/attempt_disk.h"
 #include "drivers/executor/process/attempt_files.h"
 #include "drivers/executor/process/proc_scan.h"
 #include "sys/clock.h"
@@ -140,7 +140,7 @@ static void watch_disk(struct supervisor *s)
 
     if (!s->spec.disk_bytes || s->stopping || began_ms < s->disk_at_ms)
         return;
-    used = attempt_disk_used(s->spec.work_dir, s->spec.disk_bytes);
+    used = disk_used(s->spec.work_dir, s->spec.disk_bytes);
     s->disk_at_ms = clock_mono_ms() + MAX(DISK_MS, 20 * (clock_mono_ms() - began_ms));
     if (used <= s->spec.disk_bytes)
         return;
@@ -228,7 +228,7 @@ static void judge(struct supervisor *s)
     look->exit_signal = s->end.signaled ? s->end.code : 0;
     /* A child that was killed while the job went on is not the job's end. */
     look->oom = oom_kill && s->end.signaled && s->end.code == SIGKILL && !s->killed_by_us;
-    host_full = ended_badly && !look->oom && attempt_disk_is_full(s->spec.work_dir);
+    host_full = ended_badly && !look->oom && disk_is_full(s->spec.work_dir);
     look->disk_full = look->disk_full || host_full;
     write_reason(s, host_full);
 }

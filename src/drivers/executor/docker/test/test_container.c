@@ -33,6 +33,7 @@ static json_t *body_of(const struct executor_spec *spec, bool home)
                                   .agent = "aaaaaaaaaaaaa",
                                   .user = "1000:1000",
                                   .network = "euvyra",
+                                  .limits_disk = true,
                                   .home_in_work = home,
                                   .has_key = true};
     struct json_writer w;

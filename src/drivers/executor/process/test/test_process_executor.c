@@ -2,8 +2,8 @@
  * that runs a supervisor. */
 #include "drivers/executor/process/process_executor.h"
 
+#include "drivers/common/disk_use.h"
 #include "drivers/executor/process/attempt_cgroup.h"
-#include "drivers/executor/process/attempt_disk.h"
 #include "drivers/executor/process/attempt_files.h"
 #include "drivers/executor/process/proc_scan.h"
 #include "sys/file.h"
@@ -449,14 +449,14 @@ static void the_disk_is_counted_without_links_and_once(void **state)
     snprintf(path, sizeof(path), "%s/a", dir);
     snprintf(other, sizeof(other), "%s/b", dir);
     assert_int_equal(file_write_atomic(path, str_n(dir, sizeof(dir) - 1), 0600, &err), OK);
-    used = attempt_disk_used(dir, INT64_MAX);
+    used = disk_used(dir, INT64_MAX);
     assert_true(used >= 1 && used <= 64 * 1024);
     assert_int_equal(link(path, other), 0);
-    assert_int_equal(attempt_disk_used(dir, INT64_MAX), used);
+    assert_int_equal(disk_used(dir, INT64_MAX), used);
     snprintf(other, sizeof(other), "%s/c", dir);
     assert_int_equal(symlink("/usr", other), 0);
-    assert_int_equal(attempt_disk_used(dir, INT64_MAX), used);
-    assert_int_equal(attempt_disk_used("/nowhere", INT64_MAX), 0);
+    assert_int_equal(disk_used(dir, INT64_MAX), used);
+    assert_int_equal(disk_used("/nowhere", INT64_MAX), 0);
     assert_int_equal(file_remove_tree(dir, &err), OK);
 }
 

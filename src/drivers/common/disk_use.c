@@ -1,5 +1,5 @@
 /* Walking the folder while the job changes it: what goes away meanwhile is not counted. */
-#include "drivers/executor/process/attempt_disk.h"
+#include "drivers/common/disk_use.h"
 
 #include <fts.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #define BLOCK_BYTES     512
 #define FULL_BYTES_FREE (256 * 1024)
 
-int64_t attempt_disk_used(const char *dir, int64_t enough)
+int64_t disk_used(const char *dir, int64_t enough)
 {
     char *const paths[] = {(char *)(uintptr_t)dir, NULL}; /* fts does not write to it */
     FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_XDEV | FTS_NOCHDIR, NULL);
@@ -29,7 +29,7 @@ int64_t attempt_disk_used(const char *dir, int64_t enough)
     return bytes;
 }
 
-bool attempt_disk_is_full(const char *dir)
+bool disk_is_full(const char *dir)
 {
     struct statvfs info;
 

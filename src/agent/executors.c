@@ -32,18 +32,26 @@ static void release_docker(void *own)
     docker_executor_free(own);
 }
 
-/* A container has a loopback of its own. */
-static void note_server(const struct agent_options *options)
+static bool is_loopback(const char *server)
 {
-    const char *server = options->server_for_jobs ? options->server_for_jobs : options->server;
     static const char *const loopback[] = {"//127.", "//localhost", "//[::1]"};
 
     for (size_t i = 0; i < ARRAY_LEN(loopback); i++) {
         if (strstr(server, loopback[i]))
-            log_warn("server.not_for_containers", "server", server, "meaning",
-                     "jobs cannot reach it: what they log comes when they have ended", "help",
-                     "--server-for-jobs names the server as containers reach it");
+            return true;
     }
+    return false;
+}
+
+/* A container has a loopback of its own. */
+static void note_server(const struct agent_options *options)
+{
+    const char *server = options->server_for_jobs ? options->server_for_jobs : options->server;
+
+    if (is_loopback(server))
+        log_warn("server.not_for_containers", "server", server, "meaning",
+                 "jobs cannot reach it: what they log comes when they have ended", "help",
+                 "--server-for-jobs names the server as containers reach it");
 }
 
 static enum err_code open_docker(const struct agent_options *options, const char *root,
@@ -71,6 +79,19 @@ static void release_kubernetes(void *own)
     kubernetes_executor_free(own);
 }
 
+/* A pod has a loopback of its own, and a key goes nowhere else without TLS: without a way to the
+ * server its job has no code and leaves no record. */
+static enum err_code check_way_from_pods(const struct agent_options *options, struct err *err)
+{
+    const char *server = options->server_for_jobs ? options->server_for_jobs : options->server;
+
+    if (strncmp(server, "https://", 8) == 0 && !is_loopback(server))
+        return OK;
+    (void)err_set(err, ERR_INVALID, "pods do not reach the server at %.200s", server);
+    err_hint(err, "--server-for-jobs names it as pods reach it: https, and no loopback address");
+    return ERR_INVALID;
+}
+
 static enum err_code open_kubernetes(const struct agent_options *options, const char *root,
                                      struct agent_executor *ret_executor, struct err *err)
 {
@@ -81,6 +102,7 @@ static enum err_code open_kubernetes(const struct agent_options *options, const 
                                               .uid = options->cluster.pod_user};
     struct kubernetes_executor *executor = NULL;
 
+    TRY(check_way_from_pods(options, err));
     TRY(kubernetes_executor_new(&executor, &own, err));
     *ret_executor = (struct agent_executor){
         .port = kubernetes_executor_port(executor), .own = executor, .release = release_kubernetes};

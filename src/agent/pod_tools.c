@@ -10,6 +10,7 @@
 #include "sys/pack.h"
 #include "sys/signals.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #define RETRY_MS_MAX   10000
 #define FETCH_MS_MAX   600000
 #define READ_BYTES     65536
+#define STAT_BYTES_MAX 4096
 #define PATH_BYTES_MAX 512
 
 static enum err_code check_digest(int fd, const char *wanted, struct err *err)
@@ -93,11 +95,46 @@ enum err_code pod_fetch(const char *digest, const char *dir, const char *product
     return pack_unpack(fd, dir, err);
 }
 
+/* A process that has ended and was not waited for is none any more. */
+static bool process_lives(const char *pid)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    char path[PATH_BYTES_MAX];
+    const char *state;
+
+    (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+    if (file_read(path, STAT_BYTES_MAX, &text, NULL) != OK)
+        return false;
+    state = strrchr(text.data, ')');
+    return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
+}
+
+/* The pod's processes are seen here. Beside the sandbox's, which is the first, and ours all are the
+ * job's. Where a pod is told to end, this program may be told in the moment before the job is
+ * killed. */
+static bool job_lives(void *ctx)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *item;
+    bool lives = false;
+
+    (void)ctx;
+    while (proc && !lives && (item = readdir(proc)) != NULL) {
+        int64_t pid;
+
+        lives = str_to_i64(str_from(item->d_name), &pid) && pid > 1 && pid != getpid() &&
+                process_lives(item->d_name);
+    }
+    if (proc)
+        (void)closedir(proc);
+    return lives;
+}
+
 enum err_code pod_follow(const char *dir, const char *product, struct err *err)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
     struct sync_uploader_options options = {
-        .server = {.product = product}, .dir = dir, .signal_fd = -1};
+        .server = {.product = product}, .dir = dir, .signal_fd = -1, .is_written = job_lives};
 
     TRY(signals_open(signals, &options.signal_fd, err));
     return sync_uploader_run(&options, err);

@@ -112,13 +112,14 @@ static bool send_all(struct kept *list, bool at_once)
 enum err_code sync_uploader_run(const struct sync_uploader_options *options, struct err *err)
 {
     struct kept *list = NULL;
-    bool told = false, whole = false;
+    bool told = false, whole = false, is_written = true;
 
     (void)err;
-    while (!told || !whole) {
+    while (!told || !whole || is_written) {
         told = signals_wait(options->signal_fd, told ? LAST_MS : LOOK_MS) != 0 || told;
+        is_written = !told || (options->is_written && options->is_written(options->ctx));
         find_folders(options, &list);
-        whole = send_all(list, told);
+        whole = send_all(list, told); /* what was written before we asked is in it */
     }
     while (list) {
         struct kept *next = list->next;

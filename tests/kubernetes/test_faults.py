@@ -229,6 +229,19 @@ def test_a_job_of_ours_without_an_attempt_is_swept(
     wait_for("the Job to go", lambda: not space.items("jobs"))
 
 
+def test_a_removal_that_was_not_heard_is_made_good(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy, space: Namespace
+) -> None:
+    proxy.rule = lambda method, path: status(500, "InternalError") if method == "DELETE" else None
+    job, _ = submit_counting(server, 3, 0.01)
+    assert wait_closed(server, job)["state"] == "succeeded"
+    wait_for("the folder to go", lambda: not proxied.attempts())
+    assert space.items("jobs")
+    proxy.rule = lambda method, path: None
+    wait_for("the watch to be open", lambda: proxy.cut() > 0)
+    wait_for("all to go", lambda: not space.items("jobs,pods,secrets"))
+
+
 def test_a_lost_node_ends_the_attempt_while_its_container_runs_on(
     server: Server, agent: KubernetesAgent, cluster: Cluster
 ) -> None:

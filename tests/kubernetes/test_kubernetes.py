@@ -63,12 +63,38 @@ def test_the_record_of_a_training_arrives_whole(server: Server, agent: Kubernete
 def test_the_record_is_whole_when_the_training_is_killed(
     server: Server, agent: KubernetesAgent
 ) -> None:
-    script = TRAINING + "os.kill(os.getpid(), 9) if os.getpid() != 1 else os.abort()\n"
-    start = ["sh", "-c", f"python3 -c '{script}'; kill -9 $$; exit 137"]
-    job, run = submit(server, start, image=PY)
+    script = TRAINING + "os.kill(os.getpid(), 9)\n"
+    job, run = submit(server, ["python3", "-c", script], image=PY)
     seen = wait_closed(server, job)
     assert (seen["state"], seen["signal"]) == ("failed", 9), console(server, run)
     wait_metric(server, run, 300)
+
+
+STUBBORN = """
+import euvyra, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+run = euvyra.init()
+for step in range(100000):
+    run.log({"loss": 1.0}, step=step)
+    print(step + 1, flush=True)
+    time.sleep(0.002)
+"""
+
+
+@pytest.mark.parametrize("how", ["cancel", "delete"])
+def test_the_record_is_whole_when_the_pod_is_ended(
+    server: Server, agent: KubernetesAgent, space: Namespace, how: str
+) -> None:
+    job, run = submit(server, ["python3", "-c", STUBBORN], image=PY, grace_s=2, retries=0)
+    wait_for("its text", lambda: b"\n500\n" in console(server, run))
+    if how == "cancel":
+        server.ok("POST", f"/api/v1/jobs/{job}/cancel")
+    else:
+        space.kubectl("delete", "pods", "--all", "--wait=false", "--grace-period=2")
+    wait_closed(server, job)
+    printed = [line for line in console(server, run).splitlines() if line.isdigit()]
+    assert printed == [b"%d" % (i + 1) for i in range(len(printed))]
+    wait_for("all points", lambda: (metric(server, run) or {}).get("count", 0) >= len(printed))
 
 
 def packed(files: dict[str, str]) -> bytes:
@@ -306,6 +332,20 @@ def test_long_and_odd_console_text_arrives_whole(server: Server, agent: Kubernet
     want += b"".join(b"%d\n" % i for i in range(100000)) + b"no end of line"
     got = console(server, run)
     assert len(got) == len(want) and got == want
+
+
+def test_a_service_is_asked_in_its_pod(server: Server, agent: KubernetesAgent) -> None:
+    job, run = submit(
+        server,
+        ["python3", "-m", "http.server", "8000"],
+        image=PY,
+        kind="service",
+        health={"port": 8000, "every_s": 1, "failures": 1},
+    )
+    wait_for("good health", lambda: (shown(server, job)["health"] or {}).get("state") == "healthy")
+    wait_for("its text", lambda: b'"GET / HTTP/1.1" 200' in console(server, run))
+    server.ok("POST", f"/api/v1/jobs/{job}/cancel")
+    assert wait_closed(server, job)["state"] == "cancelled"
 
 
 def test_console_text_beyond_the_limit_is_left_out(

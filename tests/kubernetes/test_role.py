@@ -187,6 +187,17 @@ def test_a_kubeconfig_that_is_wrong_is_named(
     assert said in told and str(config) in told
 
 
+@pytest.mark.parametrize("url", ["http://euvyra.example.org", "https://127.0.0.1:8470"])
+def test_a_server_that_pods_do_not_reach_is_refused(
+    server: Server, tmp_path: Path, url: str
+) -> None:
+    told = refused(
+        *(server, tmp_path, "--tools-image", "t", "--cpus", "4", "--memory", "8"),
+        *("--server-for-jobs", url),
+    )
+    assert f"pods do not reach the server at {url}" in told
+
+
 def refused(server: Server, folder: Path, *options: str) -> str:
     """What an agent says that does not start."""
     key = folder / "key"
@@ -195,7 +206,7 @@ def refused(server: Server, folder: Path, *options: str) -> str:
         [
             *(BUILD / "euvyra-agent", "--server", server.url, "--key-file", key),
             *("--dir", folder / "agent", "--allow-root", "--executor", "kubernetes"),
-            *("--image", "box", *options),
+            *("--image", "box", "--server-for-jobs", "https://euvyra.example.org", *options),
         ],
         capture_output=True,
         text=True,

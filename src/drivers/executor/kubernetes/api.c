@@ -14,6 +14,7 @@
 #define TICK_MS                 200
 #define CALL_TIMEOUT_MS         10000
 #define CONNECT_TIMEOUT_MS      5000
+#define KEEP_ALIVE_S            15L
 #define ANSWER_BYTES_MAX        (64 * 1024 * 1024)
 #define ERROR_BYTES_MAX         65536
 #define TOKEN_BYTES_MAX         65536
@@ -62,11 +63,6 @@ void kube_api_free(struct kube_api *api)
     (void)curl_multi_cleanup(api->multi);
     mem_free(api);
     curl_global_cleanup();
-}
-
-int64_t kube_api_retry_ms(const struct kube_api *api)
-{
-    return api->retry_ms;
 }
 
 bool kube_is_worth_waiting(enum err_code code)
@@ -132,6 +128,9 @@ static void set_common(struct kube_api *api, struct exchange *x)
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1); /* a connection a stream */
     SET(CURLOPT_USERAGENT, "euvyra-agent");
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    SET(CURLOPT_TCP_KEEPALIVE, 1L); /* a peer that is gone without a word ends a silent stream */
+    SET(CURLOPT_TCP_KEEPIDLE, KEEP_ALIVE_S);
+    SET(CURLOPT_TCP_KEEPINTVL, KEEP_ALIVE_S);
     SET(CURLOPT_WRITEFUNCTION, on_write);
     SET(CURLOPT_WRITEDATA, x);
     SET(CURLOPT_HEADERFUNCTION, on_header);

@@ -30,8 +30,6 @@ void kube_api_free(struct kube_api *api);
  * connection, no answer in time, an answer that is no JSON. */
 MUST_CHECK enum err_code kube_api_call(struct kube_api *api, const struct kube_call *call,
                                        json_t **ret_answer, struct err *err);
-/* How long the last answer asked to wait (Retry-After); 0: it did not. */
-int64_t kube_api_retry_ms(const struct kube_api *api);
 
 struct kube_stream {
     const char *path;

@@ -1,6 +1,6 @@
 /* The port. Attempts are found by their folders, their Jobs by our label; a Job of ours whose
- * attempt has no folder any more is deleted after each list, so a removal that the API server did
- * not hear is made good. */
+ * attempt has no folder any more is deleted whenever the watch goes on, so a removal that the API
+ * server did not hear is made good. */
 #include "drivers/executor/kubernetes/kubernetes_executor.h"
 
 #include "base/log.h"
@@ -196,7 +196,7 @@ static enum err_code executor_remove(void *ctx, const struct id *attempt, struct
     attempt_pod_free(pod);
     if (pod_calls_delete_job(&calls, err) == OK)
         cluster_view_forget(executor->view, attempt);
-    /* else: once the folder is gone, the next list finds the Job and deletes it */
+    /* else: once the folder is gone, `sweep` deletes it */
     kube_api_free(api);
     folder_of(executor, attempt, folder);
     return file_remove_tree(folder, err);
@@ -280,7 +280,7 @@ static enum err_code start_watches(struct kubernetes_executor *executor, struct 
                                              .view = executor->view,
                                              .kind = (enum view_kind)kind,
                                              .agent = executor->agent,
-                                             .listed = kind == VIEW_JOBS ? sweep : NULL,
+                                             .tend = kind == VIEW_JOBS ? sweep : NULL,
                                              .ctx = executor};
 
         TRY(kube_watch_start(&executor->watches[kind], &options, err));

@@ -62,10 +62,8 @@ static void take_job_condition(struct kube_job *job, const json_t *condition)
         return;
     job->complete = job->complete || strcmp(type, "Complete") == 0;
     job->failed = job->failed || failed;
-    job->failing = job->failing || failing;
     if (!failed && !failing)
         return;
-    TAKE(job->reason, condition, "reason");
     TAKE(job->message, condition, "message");
 }
 

@@ -15,9 +15,7 @@ struct kube_job {
     bool suspended;                   /* spec.suspend */
     char suspended_by[KUBE_ID_BYTES]; /* the field manager that set it, or "" */
     bool complete, failed;            /* terminal: all pods have ended */
-    bool failing;                     /* it has failed, pods may still end */
-    char reason[KUBE_ID_BYTES];       /* of the failure */
-    char message[KUBE_TEXT_BYTES];
+    char message[KUBE_TEXT_BYTES];    /* of its failure */
 };
 
 enum kube_container_state {

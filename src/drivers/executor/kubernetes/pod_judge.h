@@ -13,7 +13,6 @@ struct pod_facts {
     struct kube_pod pod;
     bool stop_asked, kill_asked; /* of us */
     bool timed_out;              /* we ended it for its time limit */
-    bool has_code;               /* there is a container `prepare` */
     time_ms now;
 };
 

@@ -78,8 +78,6 @@ static enum err_code list_all(struct kube_watch *watch, struct err *err)
         TRY(list_page(watch, all, token, err));
     while (token[0]);
     cluster_view_replace(watch->options.view, watch->options.kind, all);
-    if (watch->options.listed)
-        watch->options.listed(watch->options.ctx, watch->api);
     return OK;
 }
 
@@ -155,6 +153,8 @@ static void watch_run(void *ctx)
         struct err err = {0};
         enum err_code code = watch->version[0] ? OK : list_all(watch, &err);
 
+        if (code == OK && watch->options.tend)
+            watch->options.tend(watch->options.ctx, watch->api);
         if (code == OK)
             code = watch_on(watch, &err);
         if (code == ERR_GONE)

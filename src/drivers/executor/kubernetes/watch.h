@@ -13,8 +13,9 @@ struct kube_watch_options {
     struct cluster_view *view;
     enum view_kind kind;
     const char *agent; /* value of POD_LABEL_AGENT */
-    /* After each list; on the watching thread, with its client. May be NULL. */
-    void (*listed)(void *ctx, struct kube_api *api);
+    /* Before each watch begins or goes on, every few minutes that is; on the watching thread, with
+     * its client. May be NULL. */
+    void (*tend)(void *ctx, struct kube_api *api);
     void *ctx;
 };
 

@@ -17,12 +17,12 @@ import socket
 import subprocess
 import tarfile
 import tempfile
-import threading
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import relay
 from agents import Agent
 from support import ROOT, WAIT_S, Server, wait_for
 
@@ -151,31 +151,11 @@ class Engine:
         """Port of this number in the engine's namespace leads to the host's loopback."""
         with self.inside():
             listener = socket.create_server((address, port), backlog=64)
-        thread = threading.Thread(target=serve_forward, args=(listener, port), daemon=True)
-        thread.start()
+        end = relay.serve(listener, port)
         try:
             yield
         finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join(WAIT_S)
-            listener.close()
-
-
-def serve_forward(listener: socket.socket, port: int) -> None:
-    with contextlib.suppress(OSError):
-        while True:
-            client, _ = listener.accept()
-            server = socket.create_connection(("127.0.0.1", port))
-            for one, other in ((client, server), (server, client)):
-                threading.Thread(target=copy_bytes, args=(one, other), daemon=True).start()
-
-
-def copy_bytes(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-    with contextlib.suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
+            end()
 
 
 @contextlib.contextmanager

@@ -13,9 +13,10 @@ import ctypes
 import os
 import socket
 import subprocess
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import relay
 
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -34,21 +35,13 @@ def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True)
 
 
-def copy(source: socket.socket, sink: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            sink.sendall(data)
-    with contextlib.suppress(OSError):
-        sink.shutdown(socket.SHUT_WR)
-
-
 class Network:
     """Needs root."""
 
     def __init__(self, count: int) -> None:
         self.names = [f"ev{os.getpid()}-{number}" for number in range(count)]
         self.hub = f"ev{os.getpid()}-hub"
-        self.listeners: list[socket.socket] = []
+        self.ends: list[Callable[[], None]] = []
 
     def __enter__(self) -> Network:
         try:
@@ -72,10 +65,8 @@ class Network:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for listener in self.listeners:
-            with contextlib.suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)  # else accept() goes on waiting
-            listener.close()
+        for end in self.ends:
+            end()
         for name in (*self.names, self.hub):
             if Path(f"/run/netns/{name}").exists():
                 ip("netns", "del", name)
@@ -101,15 +92,4 @@ class Network:
         """Connections to this port of the machine's loopback go to that of the host."""
         with self.at(number):
             listener = socket.create_server(("127.0.0.1", port))
-        self.listeners.append(listener)
-        threading.Thread(target=self.relay, args=(listener, port), daemon=True).start()
-
-    def relay(self, listener: socket.socket, port: int) -> None:
-        while True:
-            try:
-                near, _ = listener.accept()
-                far = socket.create_connection(("127.0.0.1", port))
-            except OSError:
-                return
-            for pair in ((near, far), (far, near)):
-                threading.Thread(target=copy, args=pair, daemon=True).start()
+        self.ends.append(relay.serve(listener, port))

@@ -277,10 +277,12 @@ class DockerAgent(Agent):
         return self.start()
 
     def __exit__(self, *_: object) -> None:
+        code = 0
         if self.process and self.process.poll() is None:
-            self.kill(signal.SIGTERM)
+            code = self.kill(signal.SIGTERM)
         for name in self.engine.containers(self.folder):
             self.engine.remove(name)
+        assert code == 0, self.log()
 
     def log(self) -> str:
         return self.folder.with_suffix(".log").read_text()

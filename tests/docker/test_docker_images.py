@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from docker_engine import PYTHON, DockerAgent, Engine, Registry, tar_of
-from job_calls import console, shown, submit, wait_closed
+from job_calls import console, shown, submit, wait_closed, wait_state
 from support import Server, wait_for
 
 HOST = "127.0.0.1:5000"
@@ -183,6 +183,29 @@ def test_a_registry_that_is_away_is_waited_for(
     job, run = submit(server, ["cat", "/word"], image=image_of(server, job))
     seen = wait_closed(server, job)
     assert (seen["state"], console(server, run)) == ("succeeded", b"late\n"), seen
+
+
+def test_a_registry_that_hangs_holds_up_its_job_alone(
+    server: Server, agent: DockerAgent, engine: Engine, registry: Registry
+) -> None:
+    registry.push(small_image(engine, "euvyra-test/word:5", "slow\n"), "team/slow")
+    forget(engine, "team/slow")
+    assert registry.process
+    registry.process.send_signal(signal.SIGSTOP)
+    try:
+        slow, run = submit(server, ["cat", "/word"], image=f"{HOST}/team/slow:1")
+        stopped, _ = submit(server, ["true"], image=f"{HOST}/team/slow:1")
+        wait_state(server, slow, "starting")
+        wait_state(server, stopped, "starting")
+        server.ok("POST", f"/api/v1/jobs/{stopped}/cancel")
+        assert wait_closed(server, stopped)["state"] == "cancelled"
+        other, _ = submit(server, ["true"])
+        assert wait_closed(server, other)["state"] == "succeeded"
+        assert shown(server, slow)["state"] == "starting"
+    finally:
+        registry.process.send_signal(signal.SIGCONT)
+    seen = wait_closed(server, slow)
+    assert (seen["state"], console(server, run)) == ("succeeded", b"slow\n"), seen
 
 
 def test_a_registry_that_stays_away_fails_the_job(

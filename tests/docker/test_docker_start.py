@@ -70,7 +70,7 @@ def test_the_page_works_as_written(
             cwd=code,
             capture_output=True,
             text=True,
-            timeout=WAIT_S,
+            timeout=2 * WAIT_S,
             check=False,
         )
         assert (done.returncode, "trained" in done.stdout) == (0, True), done.stderr

@@ -117,7 +117,7 @@ def test_a_change_whose_answer_was_lost_is_made_once(
 
     def lose(method: str, path: str) -> Answer | None:
         """The first answer to each kind of change."""
-        kind = (method, path.split("?")[0].split("/")[5 if "/apis/" in path else 4])
+        kind = (method, path.split("?")[0].split("/")[6 if "/apis/" in path else 5])
         if method == "GET" or kind in lost:
             return None
         lost.append(kind)

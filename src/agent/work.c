@@ -116,6 +116,11 @@ static struct wire_status status_of(enum wire_attempt_state state, time_ms at)
         .state = state, .at = at, .exit_code = -1, .run_time_ms = -1, .console_bytes = -1};
 }
 
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
 /* Where the ranks could meet, of a job on several machines whose first this is; NULL: nowhere. */
 static const char *own_rendezvous(const struct work *work, char *space, size_t size)
 {
@@ -131,6 +136,9 @@ static const char *own_rendezvous(const struct work *work, char *space, size_t s
         (void)snprintf(machine, sizeof(machine), "%s", options->address);
     else
         code = net_local_address(options->server, machine, sizeof(machine), &err);
+    if (code == OK && !options->address && is_loopback(machine))
+        log_warn("attempt.rendezvous", "attempt", work->offer.attempt.id.text, "address", machine,
+                 "hint", "other machines cannot reach it: --address names one that they can");
     if (code == OK)
         code = executor->rendezvous(executor->ctx, &work->offer.attempt.id, machine, space, size,
                                     &err);

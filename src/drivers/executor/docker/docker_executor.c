@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "drivers/common/attempt_list.h"
 #include "drivers/executor/docker/container.h"
 #include "drivers/executor/docker/docker_attempt.h"
 #include "drivers/executor/docker/logs.h"
@@ -13,7 +14,6 @@
 #include "sys/file.h"
 #include "sys/random.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -250,18 +250,9 @@ static enum err_code executor_remove(void *ctx, const struct id *id, struct err 
 
 static size_t executor_list(void *ctx, struct id *ret_attempts, size_t max)
 {
-    struct docker_executor *executor = ctx;
-    DIR *dir = opendir(executor->root);
-    struct dirent *item;
-    size_t count = 0;
+    const struct docker_executor *executor = ctx;
 
-    while (dir && count < max && (item = readdir(dir)) != NULL) {
-        if (id_parse(str_from(item->d_name), ID_ATTEMPT, &ret_attempts[count]))
-            count++;
-    }
-    if (dir)
-        (void)closedir(dir);
-    return count;
+    return attempt_list(executor->root, ret_attempts, max);
 }
 
 /* ---- Opening */

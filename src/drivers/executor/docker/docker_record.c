@@ -2,6 +2,7 @@
 #include "drivers/executor/docker/docker_record.h"
 
 #include "base/json.h"
+#include "drivers/common/end_record.h"
 #include "sys/file.h"
 
 #include <stdio.h>
@@ -109,67 +110,18 @@ enum err_code docker_record_read(const char *folder, struct docker_record *ret_r
 enum err_code docker_end_write(const char *folder, const struct executor_look *look,
                                struct err *err)
 {
-    CLEANUP(buf_release) struct buf text = {0};
-    struct json_writer w;
+    char path[DOCKER_PATH_BYTES];
 
-    buf_init(&text, RECORD_BYTES_MAX);
-    json_writer_init(&w, &text);
-    json_begin_object(&w);
-    json_put_key(&w, "started_at");
-    json_put_time(&w, look->started_at);
-    json_put_key(&w, "ended_at");
-    json_put_time(&w, look->ended_at);
-    put_i64(&w, "run_time_ms", look->run_time_ms);
-    put_i64(&w, "exit_code", look->exit_code);
-    put_i64(&w, "exit_signal", look->exit_signal);
-    put_bool(&w, "oom", look->oom);
-    put_bool(&w, "timed_out", look->timed_out);
-    put_bool(&w, "failed_to_start", look->failed_to_start);
-    put_bool(&w, "was_stopped", look->was_stopped);
-    put_bool(&w, "image_failed", look->image_failed);
-    put_bool(&w, "disk_full", look->disk_full);
-    put_text(&w, "image", look->image);
-    put_text(&w, "reason", look->reason);
-    json_end_object(&w);
-    return write_text(folder, "ended.json", &text, err);
-}
-
-static void take_flags(struct json_reader *r, struct executor_look *look)
-{
-    json_take_bool_opt(r, "oom", &look->oom);
-    json_take_bool_opt(r, "timed_out", &look->timed_out);
-    json_take_bool_opt(r, "failed_to_start", &look->failed_to_start);
-    json_take_bool_opt(r, "was_stopped", &look->was_stopped);
-    json_take_bool_opt(r, "image_failed", &look->image_failed);
-    json_take_bool_opt(r, "disk_full", &look->disk_full);
+    docker_path(folder, "ended.json", path);
+    return end_record_write(path, look, err);
 }
 
 enum err_code docker_end_read(const char *folder, struct executor_look *ret_look, struct err *err)
 {
-    CLEANUP(json_release) json_t *document = NULL;
-    struct executor_look look = {
-        .phase = EXECUTOR_ENDED, .started_at = TIME_NONE, .ended_at = TIME_NONE};
-    struct str image = STR(""), reason = STR("");
-    int64_t exit_code = -1, exit_signal = 0;
-    struct json_reader r;
+    char path[DOCKER_PATH_BYTES];
 
-    TRY(read_json(folder, "ended.json", &document, err));
-    json_reader_init(&r, document, "", err);
-    json_take_time_opt(&r, "started_at", &look.started_at);
-    json_take_time_opt(&r, "ended_at", &look.ended_at);
-    json_take_i64(&r, "run_time_ms", -1, INT64_MAX, &look.run_time_ms);
-    json_take_i64(&r, "exit_code", -1, INT32_MAX, &exit_code);
-    json_take_i64(&r, "exit_signal", 0, 255, &exit_signal);
-    take_flags(&r, &look);
-    json_take_text_opt(&r, "image", EXECUTOR_IMAGE_BYTES - 1, &image);
-    json_take_text_opt(&r, "reason", EXECUTOR_REASON_BYTES - 1, &reason);
-    TRY(json_reader_end_open(&r));
-    look.exit_code = (int)exit_code;
-    look.exit_signal = (int)exit_signal;
-    copy_text(look.image, sizeof(look.image), image);
-    copy_text(look.reason, sizeof(look.reason), reason);
-    *ret_look = look;
-    return OK;
+    docker_path(folder, "ended.json", path);
+    return end_record_read(path, ret_look, err);
 }
 
 enum err_code docker_request_write(const char *folder, const char *name, time_ms at,

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "drivers/common/attempt_list.h"
 #include "drivers/executor/kubernetes/attempt_pod.h"
 #include "drivers/executor/kubernetes/pod_calls.h"
 #include "drivers/executor/kubernetes/watch.h"
@@ -13,7 +14,6 @@
 #include "sys/random.h"
 #include "sys/thread.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -204,18 +204,9 @@ static enum err_code executor_remove(void *ctx, const struct id *attempt, struct
 
 static size_t executor_list(void *ctx, struct id *ret_attempts, size_t max)
 {
-    struct kubernetes_executor *executor = ctx;
-    DIR *dir = opendir(executor->root);
-    struct dirent *item;
-    size_t count = 0;
+    const struct kubernetes_executor *executor = ctx;
 
-    while (dir && count < max && (item = readdir(dir)) != NULL) {
-        if (id_parse(str_from(item->d_name), ID_ATTEMPT, &ret_attempts[count]))
-            count++;
-    }
-    if (dir)
-        (void)closedir(dir);
-    return count;
+    return attempt_list(executor->root, ret_attempts, max);
 }
 
 /* On a watching thread. */

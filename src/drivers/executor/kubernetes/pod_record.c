@@ -2,6 +2,7 @@
 #include "drivers/executor/kubernetes/pod_record.h"
 
 #include "base/json.h"
+#include "drivers/common/end_record.h"
 #include "sys/file.h"
 
 #include <stdio.h>
@@ -73,63 +74,20 @@ enum err_code pod_record_read(const char *folder, struct pod_record *ret_record,
     return OK;
 }
 
-static json_t *time_value(time_ms at)
-{
-    return at == TIME_NONE ? json_null() : json_integer(at);
-}
-
-static time_ms time_in(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_integer(value) ? json_integer_value(value) : TIME_NONE;
-}
-
-static json_t *line_value(const char *text)
-{
-    json_t *value = json_string(text);
-
-    return value ? value : json_string("(not text)");
-}
-
 enum err_code pod_exit_write(const char *folder, const struct executor_look *look, struct err *err)
 {
-    json_t *value = json_pack(
-        "{s:o, s:o, s:I, s:I, s:i, s:i, s:b, s:b, s:b, s:b, s:b, s:b, s:o, s:o}", "started_at",
-        time_value(look->started_at), "ended_at", time_value(look->ended_at), "run_time_ms",
-        (json_int_t)look->run_time_ms, "console_bytes", (json_int_t)look->console_bytes,
-        "exit_code", look->exit_code, "exit_signal", look->exit_signal, "oom", look->oom,
-        "timed_out", look->timed_out, "failed_to_start", look->failed_to_start, "was_stopped",
-        look->was_stopped, "image_failed", look->image_failed, "disk_full", look->disk_full,
-        "image", line_value(look->image), "reason", line_value(look->reason));
+    char path[PATH_BYTES];
 
-    return write_json(folder, "exit.json", value, err);
+    path_of(folder, "exit.json", path);
+    return end_record_write(path, look, err);
 }
 
 enum err_code pod_exit_read(const char *folder, struct executor_look *ret_look, struct err *err)
 {
-    CLEANUP(json_release) json_t *value = NULL;
-    const char *image, *reason;
+    char path[PATH_BYTES];
 
-    TRY(read_json(folder, "exit.json", &value, err));
-    image = json_string_value(json_object_get(value, "image"));
-    reason = json_string_value(json_object_get(value, "reason"));
-    *ret_look = (struct executor_look){.phase = EXECUTOR_ENDED,
-                                       .started_at = time_in(value, "started_at"),
-                                       .ended_at = time_in(value, "ended_at"),
-                                       .run_time_ms = number_in(value, "run_time_ms"),
-                                       .console_bytes = number_in(value, "console_bytes"),
-                                       .exit_code = (int)number_in(value, "exit_code"),
-                                       .exit_signal = (int)number_in(value, "exit_signal"),
-                                       .oom = flag_in(value, "oom"),
-                                       .timed_out = flag_in(value, "timed_out"),
-                                       .failed_to_start = flag_in(value, "failed_to_start"),
-                                       .was_stopped = flag_in(value, "was_stopped"),
-                                       .image_failed = flag_in(value, "image_failed"),
-                                       .disk_full = flag_in(value, "disk_full")};
-    (void)snprintf(ret_look->image, sizeof(ret_look->image), "%s", image ? image : "");
-    (void)snprintf(ret_look->reason, sizeof(ret_look->reason), "%s", reason ? reason : "");
-    return OK;
+    path_of(folder, "exit.json", path);
+    return end_record_read(path, ret_look, err);
 }
 
 bool pod_mark_is_set(const char *folder, const char *name)

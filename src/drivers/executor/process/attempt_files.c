@@ -3,6 +3,7 @@
 #include "drivers/executor/process/attempt_files.h"
 
 #include "base/json.h"
+#include "drivers/common/end_record.h"
 #include "sys/file.h"
 
 #include <errno.h>
@@ -214,59 +215,18 @@ enum err_code attempt_reserve_make(const char *folder, struct err *err)
 enum err_code attempt_exit_write(const char *folder, const struct executor_look *look,
                                  struct err *err)
 {
-    CLEANUP(buf_release) struct buf text = {0};
-    char reserve[ATTEMPT_PATH_BYTES];
-    struct json_writer w;
+    char path[ATTEMPT_PATH_BYTES];
 
-    attempt_path(folder, "reserve", reserve);
-    (void)unlink(reserve); /* gone before: there was room then */
-    buf_init(&text, 4096);
-    json_writer_init(&w, &text);
-    json_begin_object(&w);
-    json_put_key(&w, "started_at");
-    json_put_time(&w, look->started_at);
-    json_put_key(&w, "ended_at");
-    json_put_time(&w, look->ended_at);
-    put_i64(&w, "run_time_ms", look->run_time_ms);
-    put_i64(&w, "exit_code", look->exit_code);
-    put_i64(&w, "exit_signal", look->exit_signal);
-    put_bool(&w, "oom", look->oom);
-    put_bool(&w, "timed_out", look->timed_out);
-    put_bool(&w, "failed_to_start", look->failed_to_start);
-    put_bool(&w, "was_stopped", look->was_stopped);
-    put_bool(&w, "disk_full", look->disk_full);
-    json_put_key(&w, "reason");
-    json_put_text(&w, look->reason);
-    json_end_object(&w);
-    return record_write(folder, "exit.json", &text, err);
+    attempt_path(folder, "reserve", path);
+    (void)unlink(path); /* gone before: there was room then */
+    attempt_path(folder, "exit.json", path);
+    return end_record_write(path, look, err);
 }
 
 enum err_code attempt_exit_read(const char *folder, struct executor_look *ret_look, struct err *err)
 {
-    CLEANUP(json_release) json_t *document = NULL;
-    struct executor_look look = {
-        .phase = EXECUTOR_ENDED, .started_at = TIME_NONE, .ended_at = TIME_NONE};
-    struct str reason = {0};
-    struct json_reader r;
-    int64_t exit_code = -1, exit_signal = 0;
+    char path[ATTEMPT_PATH_BYTES];
 
-    TRY(record_read(folder, "exit.json", &document, err));
-    json_reader_init(&r, document, "", err);
-    json_take_time_opt(&r, "started_at", &look.started_at);
-    json_take_time_opt(&r, "ended_at", &look.ended_at);
-    json_take_i64(&r, "run_time_ms", -1, NUMBER_MAX, &look.run_time_ms);
-    json_take_i64(&r, "exit_code", -1, 255, &exit_code);
-    json_take_i64(&r, "exit_signal", 0, 64, &exit_signal);
-    json_take_bool_opt(&r, "oom", &look.oom);
-    json_take_bool_opt(&r, "timed_out", &look.timed_out);
-    json_take_bool_opt(&r, "failed_to_start", &look.failed_to_start);
-    json_take_bool_opt(&r, "was_stopped", &look.was_stopped);
-    json_take_bool_opt(&r, "disk_full", &look.disk_full);
-    json_take_text_opt(&r, "reason", EXECUTOR_REASON_BYTES - 1, &reason);
-    TRY(json_reader_end(&r));
-    look.exit_code = (int)exit_code;
-    look.exit_signal = (int)exit_signal;
-    (void)snprintf(look.reason, sizeof(look.reason), "%.*s", STR_ARG(reason));
-    *ret_look = look;
-    return OK;
+    attempt_path(folder, "exit.json", path);
+    return end_record_read(path, ret_look, err);
 }

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "drivers/common/attempt_list.h"
 #include "drivers/executor/process/attempt_cgroup.h"
 #include "drivers/executor/process/attempt_console.h"
 #include "drivers/executor/process/attempt_files.h"
@@ -14,7 +15,6 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -301,18 +301,9 @@ static enum err_code executor_remove(void *ctx, const struct id *attempt, struct
 
 static size_t executor_list(void *ctx, struct id *ret_attempts, size_t max)
 {
-    struct process_executor *executor = ctx;
-    DIR *dir = opendir(executor->root);
-    struct dirent *item;
-    size_t count = 0;
+    const struct process_executor *executor = ctx;
 
-    while (dir && count < max && (item = readdir(dir)) != NULL) {
-        if (id_parse(str_from(item->d_name), ID_ATTEMPT, &ret_attempts[count]))
-            count++;
-    }
-    if (dir)
-        (void)closedir(dir);
-    return count;
+    return attempt_list(executor->root, ret_attempts, max);
 }
 
 /* A limit that this host does not let us set is not promised; memory and CPUs may be shared without

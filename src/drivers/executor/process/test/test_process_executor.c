@@ -203,6 +203,24 @@ static void a_program_that_is_missing_failed_to_start(void **state)
     assert_string_equal(look.reason, "program \"no-such-program\" is not in PATH");
 }
 
+static void a_reason_that_is_cut_within_a_letter_can_be_read(void **state)
+{
+    char program[401];
+    struct executor_look look;
+    struct work work;
+
+    (void)state;
+    for (size_t i = 0; i < 400; i += 2)
+        memcpy(&program[i], "\xc3\xbc", 2);
+    program[400] = '\0';
+    work_init(&work, "");
+    work.argv[0] = program;
+    start(&work);
+    look = wait_for(&work, EXECUTOR_ENDED);
+    assert_true(look.failed_to_start && str_is_utf8(str_from(look.reason), NULL));
+    assert_int_equal(look_at(&work).phase, EXECUTOR_ENDED); /* also for who reads it later */
+}
+
 static void stopping_asks_first_and_the_job_may_end_well(void **state)
 {
     struct work work;
@@ -539,6 +557,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(exit_code_console_and_times_are_kept),
         cmocka_unit_test(a_signal_is_not_an_exit_code),
         cmocka_unit_test(a_program_that_is_missing_failed_to_start),
+        cmocka_unit_test(a_reason_that_is_cut_within_a_letter_can_be_read),
         cmocka_unit_test(stopping_asks_first_and_the_job_may_end_well),
         cmocka_unit_test(a_job_that_ignores_the_stop_is_killed_after_its_grace),
         cmocka_unit_test(a_kill_needs_no_grace),

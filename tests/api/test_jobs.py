@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from support import Log, Server, make_id, wait_for
@@ -615,19 +616,30 @@ def test_what_a_job_used_is_charged_to_its_project(server: Server) -> None:
     assert budget["period"]["cost_micro"] == 7000
 
 
-def test_a_job_that_the_budget_does_not_cover_waits_and_says_so(server: Server) -> None:
-    server.ok("PUT", "/api/v1/projects/demo/budget", {"cost_micro": 3_600_000})
-    agent = Agent(server)
-    agent.poll()
-    waits(server, submit(server, timeout_s=3601), "budget_money")
-    fits = submit(server, timeout_s=3600)
-    started(server, agent, fits)
-    budget = server.ok("GET", "/api/v1/projects/demo/budget")
-    assert 3_500_000 < budget["committed"]["cost_micro"] <= 3_600_000
-    assert budget["left"]["cost_micro"] == 3_600_000 - budget["committed"]["cost_micro"]
-    # What runs may still cost all of it: nothing else fits, however short.
-    shown = waits(server, submit(server, timeout_s=600), "budget_money")["waiting"]
-    assert (shown["asked"], shown["free"]) == (600_000, budget["left"]["cost_micro"])
+def zone_in_mid_month() -> str:
+    """A time zone whose month goes on for hours: what is spent later counts in another."""
+    for zone in ("UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        now = datetime.now(ZoneInfo(zone))
+        if now.month == (now + timedelta(hours=3)).month:
+            return zone
+    raise AssertionError("months end everywhere at once")
+
+
+def test_a_job_that_the_budget_does_not_cover_waits_and_says_so(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", "--time-zone", zone_in_mid_month()) as server:
+        server.ok("PUT", "/api/v1/projects/demo", {})
+        server.ok("PUT", "/api/v1/projects/demo/budget", {"cost_micro": 3_600_000})
+        agent = Agent(server)
+        agent.poll()
+        waits(server, submit(server, timeout_s=3601), "budget_money")
+        fits = submit(server, timeout_s=3600)
+        started(server, agent, fits)
+        budget = server.ok("GET", "/api/v1/projects/demo/budget")
+        assert 3_500_000 < budget["committed"]["cost_micro"] <= 3_600_000
+        assert budget["left"]["cost_micro"] == 3_600_000 - budget["committed"]["cost_micro"]
+        # What runs may still cost all of it: nothing else fits, however short.
+        shown = waits(server, submit(server, timeout_s=600), "budget_money")["waiting"]
+        assert (shown["asked"], shown["free"]) == (600_000, budget["left"]["cost_micro"])
 
 
 def test_a_viewer_reads_a_job_and_a_stranger_does_not_know_it(server: Server) -> None:

@@ -17,7 +17,7 @@ from agents import Agent
 from docker_engine import PYTHON, DockerAgent, Engine
 from job_calls import console, shown
 from kubernetes_cluster import PY, Front, KubernetesAgent, Namespace
-from support import BUILD, Server
+from support import BUILD, Server, wait_for
 
 TRAIN = """
 import os, sys
@@ -123,6 +123,20 @@ def run_record(server: Server, run: str) -> dict[str, Any]:
     }
 
 
+def whole_record(server: Server, run: str) -> dict[str, Any]:
+    """What was acknowledged is read into rows a moment later."""
+
+    def whole() -> dict[str, Any] | None:
+        answer = server.call("GET", f"/api/v1/runs/{run}")
+        if answer.status != 200 or answer.json["state"] != "failed":
+            return None
+        seen = run_record(server, run)
+        parts = len(seen["values"]), len(seen["console"]), seen["summary"]["best"] is None
+        return seen if parts == (20, 2, False) else None
+
+    return dict(wait_for("the whole record", whole))
+
+
 def job_record(server: Server, job: str) -> dict[str, Any]:
     seen = shown(server, job)
     names = ("state", "ending", "exit_code", "signal", "oom", "reason", "gpu_ms")
@@ -151,14 +165,14 @@ def test_one_file_leaves_the_same_record_everywhere(
             if item["id"] not in {row.get("id") for row in table.values()}
         ]
         run = shown(server, job)["run"]
-        table[place] = {"id": job, **run_record(server, run), **job_record(server, job)}
+        table[place] = {"id": job, **whole_record(server, run), **job_record(server, job)}
     code, said = euvyra_run(tmp_path, environment, "exec", "-f", str(file))
     assert code == 3, said
     (folder,) = (tmp_path / "euvyra-runs").iterdir()
 
     code, said = euvyra_run(tmp_path, environment, "sync", "euvyra-runs")  # to its last byte
     assert code == 0, said
-    here = run_record(server, folder.name)
+    here = whole_record(server, folder.name)
     for place, row in table.items():
         del row["id"]
         assert {key: row[key] for key in here} == here, place

@@ -35,6 +35,7 @@ class ApiProxy:
         self.cluster = cluster
         self.asked: list[tuple[str, str]] = []
         self.rule: Callable[[str, str], Answer | None] = lambda method, path: None
+        self.holds: Callable[[str], bool] = lambda path: False  # is the end of this one kept back?
         self.streams: set[socket.socket] = set()
         self.context = ssl.create_default_context(cafile=str(cluster.folder / "pki/ca.crt"))
         proxy = self
@@ -115,6 +116,8 @@ class ApiHandler(BaseHTTPRequestHandler):
         try:
             while data := given.read1(65536):
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            if self.owner.holds(self.path):
+                self.rfile.read(1)  # until the other side closes, or cut() does
             self.wfile.write(b"0\r\n\r\n")
         finally:
             self.owner.streams.discard(self.connection)

@@ -153,6 +153,81 @@ def test_a_place_in_a_watch_that_is_gone_is_listed_anew(
     assert len(gone) == 4
 
 
+def a_job_failed(space: Namespace) -> bool:
+    conditions = [
+        one for job in space.items("jobs") for one in job.get("status", {}).get("conditions", [])
+    ]
+    return any(one["type"] == "Failed" for one in conditions)
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["once", "never"])
+def test_an_end_waits_for_what_its_pod_says(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy, space: Namespace, seen: bool
+) -> None:
+    """The Job's watch may be ahead of the pods' one, which is refused here."""
+
+    def refuse(method: str, path: str) -> Answer | None:
+        hidden = "/pods?" in path and method == "GET"
+        return status(500, "InternalError") if hidden else None
+
+    wait_closed(server, submit(server, ["true"])[0])  # so that both are watched
+    if not seen:
+        proxy.rule = refuse
+        proxy.cut()
+    script = f"{COUNT.format(n=20, pause=0.1)}; exit 7"
+    job, run = submit(server, ["sh", "-c", script], retries=0)
+    if seen:
+        wait_for("its first text", lambda: console(server, run))
+        proxy.rule = refuse
+        proxy.cut()
+    wait_for("the end of the Job", lambda: a_job_failed(space))
+    time.sleep(8)  # longer than the end of a lost node waits for its text
+    assert not shown(server, job)["ending"]
+    proxy.rule = lambda method, path: None
+    told = wait_closed(server, job)
+    assert (told["state"], told["exit_code"]) == ("failed", 7), told
+    assert console(server, run) == counted(20)
+
+
+def test_a_node_that_once_does_not_find_a_log_is_asked_again(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy, space: Namespace
+) -> None:
+    asked: list[str] = []
+
+    def forget(method: str, path: str) -> Answer | None:
+        """A node says so in place of the text, when its runtime is too busy to answer."""
+        if "/log?" not in path or len(asked) >= 3:
+            return None
+        asked.append(path)
+        text = b"unable to retrieve container logs for containerd://abc\n"
+        return 200, {"Content-Type": "text/plain"}, text
+
+    proxy.rule = forget
+    job, run = submit_counting(server, 5, 0.01)
+    assert wait_closed(server, job)["state"] == "succeeded"
+    assert console(server, run) == counted(5)
+    assert len(asked) == 3
+
+
+def test_a_log_that_never_ends_is_left(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy
+) -> None:
+    """Nodes have been seen to follow a log beyond its container's end."""
+    held: list[str] = []
+
+    def hold(path: str) -> bool:
+        if "/log?" not in path or held:
+            return False
+        held.append(path)
+        return True
+
+    proxy.holds = hold
+    job, run = submit_counting(server, 20, 0.01)
+    assert wait_closed(server, job)["state"] == "succeeded"
+    assert console(server, run) == counted(20)
+    assert held
+
+
 def test_an_api_server_that_hangs_dies_and_forgets_is_survived(
     server: Server, agent: KubernetesAgent, cluster: Cluster
 ) -> None:

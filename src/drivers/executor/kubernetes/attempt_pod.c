@@ -23,7 +23,9 @@
 #define REPEAT_MS         5000
 #define LOG_MS_MAX        300000 /* for the rest of a log, after the end */
 #define LOG_LOST_MS_MAX   5000   /* when its node is lost */
+#define LOG_SILENT_MS_MAX 15000  /* after the end; then it is asked for again */
 #define UNSEEN_MS         2000
+#define NO_LOG_MS         10000 /* a node that has no log may be too busy to find it */
 #define DRAIN_MS          500
 #define NO_POD_MS         3000
 #define NO_POD_REPEAT_MS  15000
@@ -49,11 +51,14 @@ struct attempt_pod {
     int64_t ended_ms;                       /* when the end was judged first; 0: not yet */
     int64_t asked_ms, asked_grace_s;        /* the last time its pod was told to end */
     int64_t committed_ms, retry_ms, retry_at_ms;
-    int64_t no_pod_since_ms, no_pod_asked_ms, unseen_ms;
+    int64_t no_pod_since_ms, no_pod_asked_ms, unseen_ms, pod_sought_ms, no_log_since_ms;
     bool never_seen;               /* its Job is not there */
+    bool podless;                  /* its Job is over, and has no pod */
     int64_t committed_bytes;       /* of the console */
     char log_whole[KUBE_ID_BYTES]; /* UID of the pod whose log was read to its end */
     enum err_code log_code;
+    bool log_cut; /* by us, before its end */
+    int64_t log_heard_ms;
 };
 
 static bool keep_going(void *ctx)
@@ -224,6 +229,22 @@ static bool is_really_gone(struct attempt_pod *pod)
     return pod->never_seen;
 }
 
+/* Of a Job that is over: a pod that was never seen, as the Jobs' watch is ahead of the pods'. */
+static bool has_unseen_pod(struct attempt_pod *pod, const struct view_seen *seen)
+{
+    const struct kube_job *job = &seen->job;
+    int64_t now = clock_mono_ms();
+    struct err err = {0};
+
+    if (seen->pod.uid[0] || !(job->complete || job->failed || job->gone))
+        return false;
+    if (!pod->podless && (!pod->pod_sought_ms || now - pod->pod_sought_ms > UNSEEN_MS)) {
+        pod->podless = pod_calls_find_pod(&pod->calls, &err) == ERR_NOT_FOUND;
+        pod->pod_sought_ms = now;
+    }
+    return !pod->podless;
+}
+
 static void gather(struct attempt_pod *pod)
 {
     struct view_seen seen;
@@ -236,6 +257,7 @@ static void gather(struct attempt_pod *pod)
                                     .stop_asked = pod_mark_is_set(pod->folder, "stop"),
                                     .kill_asked = pod_mark_is_set(pod->folder, "kill"),
                                     .timed_out = pod_mark_is_set(pod->folder, "timed_out"),
+                                    .pod_unseen = has_unseen_pod(pod, &seen),
                                     .now = clock_wall_ms()};
     pod_judge(&pod->facts, &pod->verdict);
 }
@@ -360,21 +382,32 @@ static bool on_log(void *ctx, struct str data)
     struct attempt_pod *pod = ctx;
     struct err err = {0};
 
+    pod->log_heard_ms = clock_mono_ms();
     pod->log_code = pod_log_take(&pod->log, data, &err);
     return pod->log_code == OK && commit_log(pod, false);
 }
 
-/* The log of a pod whose node is lost is silent without an end. */
+/* Whether this stream is left: of a pod that is not ours any more, or silent without an end. The
+ * log of a lost node is that at once; others follow a log beyond the end of its container. */
+static bool must_cut(const struct attempt_pod *pod)
+{
+    const struct kube_pod *seen = &pod->facts.pod;
+    bool silent = clock_mono_ms() - pod->log_heard_ms > LOG_SILENT_MS_MAX;
+
+    return strcmp(seen->uid, pod->log.pod) != 0 ||
+           (pod->ended_ms && seen->main.state == CONTAINER_RUNNING) ||
+           (silent && (seen->main.state == CONTAINER_ENDED || seen->gone));
+}
+
 static bool on_log_tick(void *ctx)
 {
     struct attempt_pod *pod = ctx;
-    bool lost;
 
     if (!commit_log(pod, false))
         return false;
     round_of(pod);
-    lost = pod->ended_ms && pod->facts.pod.main.state == CONTAINER_RUNNING;
-    return !lost && strcmp(pod->facts.pod.uid, pod->log.pod) == 0;
+    pod->log_cut = must_cut(pod);
+    return !pod->log_cut;
 }
 
 static void log_path(const struct attempt_pod *pod, char ret_path[KUBE_PATH_BYTES])
@@ -408,9 +441,22 @@ static bool has_log(const struct attempt_pod *pod)
            strcmp(pod->log_whole, seen->uid) != 0;
 }
 
-/* Reads the log as far as it goes now. It is whole when a stream that was opened after the
- * container's end has come to its end without anything new, or when there is none any more: a
- * runtime may still write the last text when its container has ended already. */
+/* What the outcome of a stream says about the whole log: a stream that was opened after the
+ * container's end has come to its end without anything new, as a runtime may still write the last
+ * text when its container has ended already; or there is no log any more, said again and again. */
+static bool is_whole(struct attempt_pod *pod, enum err_code code, bool ended, bool is_new)
+{
+    int64_t now = clock_mono_ms();
+
+    if (code != ERR_NOT_FOUND) {
+        pod->no_log_since_ms = 0;
+        return code == OK && ended && !is_new;
+    }
+    pod->no_log_since_ms = pod->no_log_since_ms ? pod->no_log_since_ms : now;
+    return pod->facts.pod.gone || (ended && now - pod->no_log_since_ms > NO_LOG_MS);
+}
+
+/* Reads the log as far as it goes now. */
 static void follow_log(struct attempt_pod *pod)
 {
     char path[KUBE_PATH_BYTES], uid[KUBE_ID_BYTES];
@@ -424,9 +470,13 @@ static void follow_log(struct attempt_pod *pod)
 
     (void)snprintf(uid, sizeof(uid), "%s", pod->facts.pod.uid);
     pod->log_code = OK;
+    pod->log_cut = false;
+    pod->log_heard_ms = clock_mono_ms();
     pod_log_begin(&pod->log, uid);
     log_path(pod, path);
     code = kube_api_stream(pod->stream_api, &stream, &err);
+    if (pod->log_cut)
+        code = ERR_TIMEOUT;
     if (pod->log_code != OK)
         code = pod->log_code == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_IO;
     else if (!commit_log(pod, true))
@@ -434,10 +484,9 @@ static void follow_log(struct attempt_pod *pod)
     if (code == ERR_IO)
         reopen_log(pod);
     is_new = pod->log.written + pod->log.left_out != before;
-    if ((code == OK && ended && !is_new) ||
-        (code == ERR_NOT_FOUND && (ended || pod->facts.pod.gone)))
+    if (is_whole(pod, code, ended, is_new))
         (void)snprintf(pod->log_whole, sizeof(pod->log_whole), "%s", uid);
-    if (code != OK && code != ERR_TIMEOUT)
+    else if (code != OK && code != ERR_TIMEOUT)
         (void)queue_pop(pod->wake, ROUND_MS);
     else if (ended && is_new)
         (void)queue_pop(pod->wake, DRAIN_MS);

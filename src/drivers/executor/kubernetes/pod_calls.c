@@ -32,6 +32,20 @@ enum err_code pod_calls_find_job(const struct pod_calls *calls, struct err *err)
     return get_job(calls, &job, err);
 }
 
+enum err_code pod_calls_find_pod(const struct pod_calls *calls, struct err *err)
+{
+    CLEANUP(json_release) json_t *list = NULL;
+    char path[KUBE_PATH_BYTES];
+
+    (void)snprintf(path, sizeof(path),
+                   "/api/v1/namespaces/%s/pods?limit=1&labelSelector=" POD_LABEL_ATTEMPT "%%3D%s",
+                   calls->space, calls->attempt.text);
+    TRY(kube_api_call(calls->api, &(struct kube_call){.method = "GET", .path = path}, &list, err));
+    if (json_array_size(json_object_get(list, "items")) == 0)
+        return err_set(err, ERR_NOT_FOUND, "the Job has no pod");
+    return OK;
+}
+
 /* The Job as it is there: just made, or by an earlier try. */
 static enum err_code make_job(const struct pod_calls *calls, const json_t *body, json_t **ret_job,
                               struct err *err)

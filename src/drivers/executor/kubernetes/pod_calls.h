@@ -19,6 +19,8 @@ MUST_CHECK enum err_code pod_calls_create(const struct pod_calls *calls,
                                           const struct pod_objects *objects, struct err *err);
 /* ERR_NOT_FOUND: it is not there. */
 MUST_CHECK enum err_code pod_calls_find_job(const struct pod_calls *calls, struct err *err);
+/* ERR_NOT_FOUND: the Job has no pod now. */
+MUST_CHECK enum err_code pod_calls_find_pod(const struct pod_calls *calls, struct err *err);
 /* OK also when it is not there. */
 MUST_CHECK enum err_code pod_calls_end_pod(const struct pod_calls *calls, const char *pod,
                                            int64_t grace_s, struct err *err);

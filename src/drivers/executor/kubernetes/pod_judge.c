@@ -266,10 +266,10 @@ static bool has_ended(const struct pod_facts *facts, struct pod_verdict *v)
     const struct kube_pod *pod = &facts->pod;
     bool nothing_runs = !pod->uid[0] || pod->gone || pod_has_ended(pod);
 
-    if (job->complete || job->failed)
-        return true;
-    if (job->gone) {
-        v->orphan = !nothing_runs && !pod->deleting;
+    if (facts->pod_unseen)
+        return false;
+    if (job->complete || job->failed || job->gone) {
+        v->orphan = job->gone && !nothing_runs && !pod->deleting;
         return nothing_runs || node_is_lost(facts);
     }
     if (facts->kill_asked && pod->gone)

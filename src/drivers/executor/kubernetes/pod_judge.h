@@ -2,7 +2,8 @@
  *
  * An end is believed only when it cannot be undone: the Job is in a terminal state or gone, or its
  * pod has ended by itself. A pod that is being taken away may mean that the Job was suspended
- * again, and goes on later. */
+ * again, and goes on later. What is seen of a Job may be ahead of what is seen of its pod, which
+ * alone knows how it ended: its word is waited for. */
 #pragma once
 
 #include "drivers/executor/kubernetes/objects.h"
@@ -13,6 +14,7 @@ struct pod_facts {
     struct kube_pod pod;
     bool stop_asked, kill_asked; /* of us */
     bool timed_out;              /* we ended it for its time limit */
+    bool pod_unseen;             /* the cluster has a pod that is not in `pod` yet */
     time_ms now;
 };
 

@@ -20,6 +20,7 @@
 #define DOCKER_HUB          "https://index.docker.io/v1/"
 #define AGENT_PROGRAM       "/usr/local/bin/euvyra-agent"
 #define QUANTITY_TEXT_BYTES 32
+#define GPU_VARIABLE        "NVIDIA_VISIBLE_DEVICES"
 
 struct making {
     const struct executor_spec *spec;
@@ -178,12 +179,17 @@ static json_t *secure_container(void)
                      "ALL");
 }
 
-static bool has_variable(const struct executor_spec *spec, const char *name)
+static bool is_variable(const char *entry, const char *name)
 {
     size_t len = strlen(name);
 
+    return strncmp(entry, name, len) == 0 && entry[len] == '=';
+}
+
+static bool has_variable(const struct executor_spec *spec, const char *name)
+{
     for (const char *const *entry = spec->env; *entry; entry++) {
-        if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=')
+        if (is_variable(*entry, name))
             return true;
     }
     return false;
@@ -198,7 +204,9 @@ static json_t *variable_of(const struct making *m, const char *name)
                      m->name, "key", key);
 }
 
-/* Our user has no entry in an image's passwd, so programs are told a home and a name. */
+/* Our user has no entry in an image's passwd, so programs are told a home and a name. Which GPUs a
+ * container sees is the device plugin's word; images that want all get none where none was counted.
+ */
 static json_t *job_environment(const struct making *m)
 {
     json_t *list = json_array();
@@ -209,9 +217,13 @@ static json_t *job_environment(const struct making *m)
         add(list, json_pack("{s:s, s:s}", "name", "USER", "value", "euvyra"));
     if (!has_variable(m->spec, "LOGNAME"))
         add(list, json_pack("{s:s, s:s}", "name", "LOGNAME", "value", "euvyra"));
+    if (m->spec->gpu_count == 0)
+        add(list, json_pack("{s:s, s:s}", "name", GPU_VARIABLE, "value", "void"));
     for (const char *const *entry = m->spec->env; *entry; entry++) {
         char name[256];
 
+        if (is_variable(*entry, GPU_VARIABLE))
+            continue;
         (void)snprintf(name, sizeof(name), "%.*s", (int)(strchr(*entry, '=') - *entry), *entry);
         add(list, variable_of(m, name));
     }

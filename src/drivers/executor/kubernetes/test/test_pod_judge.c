@@ -101,6 +101,24 @@ static void an_end_is_told_when_the_job_says_so(void **state)
     assert_int_equal(v.look.exit_signal, SIGSEGV);
 }
 
+static void an_end_waits_for_what_the_pod_says(void **state)
+{
+    struct pod_facts facts = {0};
+    struct pod_verdict v;
+
+    (void)state;
+    judge(FAILED, POD "},\"status\":{\"phase\":\"Running\"," RUNNING "}", &facts, &v);
+    assert_int_equal(v.look.phase, EXECUTOR_RUNNING);
+    assert_false(v.orphan);
+    facts.pod_unseen = true;
+    judge(FAILED, NULL, &facts, &v);
+    assert_int_equal(v.look.phase, EXECUTOR_STARTING);
+    facts.pod_unseen = false;
+    judge(FAILED, NULL, &facts, &v);
+    assert_int_equal(v.look.phase, EXECUTOR_ENDED);
+    assert_true(v.look.failed_to_start);
+}
+
 static void out_of_memory_needs_the_kernel_s_signal(void **state)
 {
     struct pod_facts facts = {0};
@@ -262,6 +280,7 @@ int main(void)
         cmocka_unit_test(what_it_does_before_it_runs_is_said),
         cmocka_unit_test(a_container_that_runs_is_running_in_its_image),
         cmocka_unit_test(an_end_is_told_when_the_job_says_so),
+        cmocka_unit_test(an_end_waits_for_what_the_pod_says),
         cmocka_unit_test(out_of_memory_needs_the_kernel_s_signal),
         cmocka_unit_test(a_pod_that_is_taken_away_has_not_ended_while_its_job_is_suspended),
         cmocka_unit_test(what_was_deleted_by_hand_has_ended_with_that_reason),

@@ -14,7 +14,8 @@
 static const char *job_file;
 static const char *const argv[] = {"python3", "train.py", "--lr=0.1", NULL};
 static const char *const env[] = {"EUVYRA_SERVER=https://euvyra.example.org",
-                                  "EUVYRA_API_KEY_FILE=/euvyra/key", "WORD=hush", NULL};
+                                  "EUVYRA_API_KEY_FILE=/euvyra/key", "WORD=hush",
+                                  "NVIDIA_VISIBLE_DEVICES=all", NULL};
 static const struct executor_mount mounts[] = {
     {.claim = "datasets", .target = "/data", .read_only = true}};
 static const struct pod_options options = {.agent = "aaaaaaaaaaaaa",
@@ -138,6 +139,7 @@ static void a_bare_job_has_no_more_than_it_needs(void **state)
     assert_null(strstr(job, "/dev/shm"));
     assert_null(strstr(job, "imagePullSecrets"));
     assert_null(strstr(job, "activeDeadlineSeconds"));
+    assert_non_null(strstr(job, "{\"name\": \"NVIDIA_VISIBLE_DEVICES\", \"value\": \"void\"}"));
     assert_null(strstr(job, "workingDir"));
     free(job);
     pod_objects_release(&objects);

@@ -54,10 +54,10 @@ def wait_closed(server: Server, job: str, seconds: float = 60) -> Any:
 
 def console(server: Server, run: str) -> bytes:
     """All of a run's console text."""
-    text = b""
+    text = bytearray()
     while piece := server.call("GET", f"/api/v1/runs/{run}/console?offset={len(text)}").body:
         text += piece
-    return text
+    return bytes(text)
 
 
 def texts(server: Server, run: str) -> dict[int, str]:

@@ -159,11 +159,15 @@ class Engine:
 
 
 @contextlib.contextmanager
-def engine() -> Iterator[Engine]:
-    """An engine with the image PYTHON; nothing of it is left afterwards."""
+def engine(subids: str = "") -> Iterator[Engine]:
+    """An engine with the image PYTHON; nothing of it is left afterwards. `subids`: a line of
+    /etc/subuid, by which it remaps users."""
     folder = Path(tempfile.mkdtemp(prefix="euvyra-docker.", dir="/tmp"))  # sockets have short paths
     running = Engine(folder)
     try:
+        if subids:
+            (folder / "subids").write_text(subids + "\n")
+            folder.chmod(0o711)  # root inside passes through
         running.start()
         running.rig("image", PYTHON)
         yield running

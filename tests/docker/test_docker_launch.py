@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import docker_engine
 import pytest
 from docker_engine import PYTHON, DockerAgent, Engine
 from fake_nvml import FakeGpus, uuid
@@ -224,6 +225,33 @@ def test_jobs_run_as_a_user_of_this_machine(
             "the record", lambda: server.ok("GET", f"/api/v1/runs/{run}")["summary"].get("loss")
         )
         wait_for("the folder to go", lambda: not agent.attempts())
+
+
+def test_jobs_run_on_an_engine_that_remaps_users(server: Server, tmp_path: Path) -> None:
+    for folder in [tmp_path, *tmp_path.parents]:
+        if folder != Path("/tmp") and folder.is_relative_to("/tmp"):
+            folder.chmod(0o755)
+    (tmp_path / "passwd").write_text(
+        Path("/etc/passwd").read_text() + "trainer:x:301000:302000::/:/bin/false\n"
+    )
+    with docker_engine.engine("daemon:300000:65536") as remaps:
+        agent = DockerAgent(server, tmp_path / "agent", remaps)
+        agent.launcher = [
+            *("unshare", "--mount", "--propagation", "slave", "bash", "-c"),
+            *('mount --bind "$0" /etc/passwd; exec "$@"', str(tmp_path / "passwd")),
+        ]
+        with agent.ended():
+            agent.start("--job-user", "nobody")
+            assert agent.process and agent.process.wait(WAIT_S) == 2
+            assert "remaps users: user 65534, group 65534 are nobody inside" in agent.log()
+            agent.start("--job-user", "trainer")
+            script = "import os; print(os.getuid(), os.getgid(), open('/euvyra/key').read()[:4])\n"
+            script += "open('/euvyra/work/x', 'w').write('x')"
+            job, run = submit(server, ["python3", "-c", script], config={"a": 1})
+            seen = wait_state(server, job, "succeeded", "failed")
+            text = server.call("GET", f"/api/v1/runs/{run}/console").body
+            assert (seen["state"], text) == ("succeeded", b"1000 2000 euv_\n"), (seen, text)
+            wait_for("the folder to go", lambda: not agent.attempts())
 
 
 SERVICE = """\

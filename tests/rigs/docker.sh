@@ -3,6 +3,7 @@
 # neither the host's interfaces and firewall nor another engine notice it. Needs root.
 #
 #     docker.sh start DIR     then DIR/docker.sock answers; DIR/gpu-hook.log tells what GPUs were asked for
+#                             with a file DIR/subids (lines of /etc/subuid) users are remapped by it
 #     docker.sh kill DIR      kill -9 of the engine alone; its containers go on (start brings it back)
 #     docker.sh stop DIR      removes all containers, ends everything, unmounts; DIR may be deleted then
 #     docker.sh image DIR TAG a Debian image with python3, without a registry
@@ -54,7 +55,12 @@ disabled_plugins = ["io.containerd.grpc.v1.cri", "io.containerd.snapshotter.v1.d
 [grpc]
 address = "$dir/containerd.sock"
 END
-    setsid containerd --config "$dir/containerd.toml" --log-level warn \
+    local apart=()
+    if [ -s "$dir/subids" ]; then # in a mount namespace of their own, in which these are the machine's
+        apart=(unshare --mount --propagation slave bash -c
+            'mount --bind "$0" /etc/subuid; mount --bind "$0" /etc/subgid; exec "$@"' "$dir/subids")
+    fi
+    setsid "${apart[@]}" containerd --config "$dir/containerd.toml" --log-level warn \
         >>"$dir/containerd.log" 2>&1 </dev/null &
     echo $! >"$dir/containerd.pid"
     wait_for 30 test -S "$dir/containerd.sock" ||
@@ -63,9 +69,12 @@ END
 
 start_engine() {
     rm -f "$dir/docker.pid" # a killed engine leaves it, and the next one refuses to start beside it
+    local more=()
+    [ ! -s "$dir/subids" ] || more=(--userns-remap "$(cut -d: -f1 "$dir/subids")")
     # The engine offers GPUs when it finds NVIDIA's hook in its PATH: ours is a stand-in.
     PATH=$here/docker/bin:$PATH GPU_HOOK_LOG=$dir/gpu-hook.log GPU_HOOK_FAIL=$dir/gpu-hook.fail \
-        setsid nsenter --net="/run/netns/$namespace" dockerd --host "unix://$dir/docker.sock" \
+        setsid nsenter --net="/run/netns/$namespace" --mount="/proc/$(cat "$dir/containerd.pid")/ns/mnt" \
+        dockerd --host "unix://$dir/docker.sock" "${more[@]}" \
         --containerd "$dir/containerd.sock" --data-root "$dir/data" --exec-root "$dir/exec" \
         --pidfile "$dir/docker.pid" --storage-driver overlay2 --live-restore --log-level warn \
         >>"$dir/docker.log" 2>&1 </dev/null &

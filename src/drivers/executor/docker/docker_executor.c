@@ -280,8 +280,9 @@ static enum err_code take_agent_id(struct docker_executor *executor, struct err 
 }
 
 /* Who a job is inside. The agent's own user where nothing else is said, so that the files that it
- * makes can be sent and removed; root of a rootless engine is the engine's own user. */
-static void take_user(struct docker_executor *executor)
+ * makes can be sent and removed; root of a rootless engine is the engine's own user. Where the
+ * engine remaps users it is one that something inside is mapped to. */
+static enum err_code take_user(struct docker_executor *executor, struct err *err)
 {
     const struct docker_host *host = &executor->shared.host;
     unsigned uid = executor->set_user ? executor->uid : geteuid();
@@ -289,8 +290,19 @@ static void take_user(struct docker_executor *executor)
 
     if (host->rootless)
         uid = gid = 0;
+    if (host->remaps_users && (uid < host->first_uid || gid < host->first_gid)) {
+        (void)err_set(err, ERR_INVALID,
+                      "the Docker engine remaps users: user %u, group %u are nobody inside", uid,
+                      gid);
+        err_hint(err, "--job-user names a user with numbers from %lld and %lld on",
+                 (long long)host->first_uid, (long long)host->first_gid);
+        return ERR_INVALID;
+    }
+    uid -= (unsigned)host->first_uid;
+    gid -= (unsigned)host->first_gid;
     (void)snprintf(executor->shared.user, sizeof(executor->shared.user), "%u:%u", uid, gid);
     executor->shared.home_in_work = uid != 0;
+    return OK;
 }
 
 /* An engine that starts at the same time as we do is waited for. */
@@ -336,9 +348,6 @@ static enum err_code take_host(struct docker_executor *executor, bool allow_old_
     if (code != OK)
         log_warn("engine.note", "note", err->text);
     tell_notes(host);
-    if (host->remaps_users && !executor->set_user)
-        return err_set(err, ERR_INVALID,
-                       "the Docker engine remaps users: --job-user is needed, a user it maps to");
     executor->port.features = FEATURE_BIT(FEATURE_IMAGE) | FEATURE_BIT(FEATURE_SHM) |
                               FEATURE_BIT(FEATURE_READ_ONLY_ROOT) | FEATURE_BIT(FEATURE_REGISTRY) |
                               FEATURE_BIT(FEATURE_VOLUMES) | FEATURE_BIT(FEATURE_LAUNCHER) |
@@ -429,7 +438,7 @@ static enum err_code open_all(struct docker_executor *executor,
     TRY(engine_new(&executor->shared.engine, options->socket ? options->socket : ENGINE_SOCKET,
                    err));
     TRY(take_host(executor, options->allow_old_runc, err));
-    take_user(executor);
+    TRY(take_user(executor, err));
     TRY(docker_network_make(executor->shared.engine, err));
     TRY(check_nodes_network(executor, err));
     TRY(sweep(executor, err));

@@ -31,6 +31,17 @@ static bool has_option(const json_t *info, const char *start)
     return false;
 }
 
+/* "/var/lib/docker/300000.300001": the engine keeps each mapping's data apart. */
+static void read_mapping(struct docker_host *host)
+{
+    const char *slash = strrchr(host->root, '/');
+    struct str uid, gid = str_from(slash ? slash + 1 : "");
+
+    if (!str_cut(&gid, '.', &uid) || !str_to_i64(uid, &host->first_uid) ||
+        !str_to_i64(gid, &host->first_gid))
+        host->first_uid = host->first_gid = 0;
+}
+
 void docker_host_read(const json_t *version, const json_t *info, struct docker_host *ret_host)
 {
     const char *groups = json_string_value(json_object_get(info, "CgroupDriver"));
@@ -50,6 +61,8 @@ void docker_host_read(const json_t *version, const json_t *info, struct docker_h
     copy(ret_host->os, sizeof(ret_host->os), json_object_get(version, "Os"));
     copy(ret_host->root, sizeof(ret_host->root), json_object_get(info, "DockerRootDir"));
     copy(ret_host->driver, sizeof(ret_host->driver), json_object_get(info, "Driver"));
+    if (ret_host->remaps_users)
+        read_mapping(ret_host);
     json_array_foreach(json_object_get(version, "Components"), i, component)
     {
         const char *name = json_string_value(json_object_get(component, "Name"));
@@ -114,7 +127,6 @@ size_t docker_host_notes(const struct docker_host *host, char (*ret_notes)[DOCKE
     NOTE(!host->limits_cpu, "the engine cannot limit CPUs: jobs that ask for it are refused");
     NOTE(!host->limits_pids, "the engine cannot limit processes: nothing stops a job from forking "
                              "without end");
-    NOTE(host->remaps_users, "the engine remaps users: jobs need --job-user");
 #undef NOTE
     return count;
 }

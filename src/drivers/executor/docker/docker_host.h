@@ -14,7 +14,8 @@ struct docker_host {
     char driver[32];          /* of images: "overlay2" */
     bool limits_memory, limits_cpu, limits_pids;
     bool rootless;     /* root inside is the engine's own user */
-    bool remaps_users; /* root inside is some other user */
+    bool remaps_users; /* a user N inside is the user first_uid + N of the machine */
+    int64_t first_uid, first_gid;
     bool has_seccomp;
 };
 

@@ -78,6 +78,29 @@ static void an_engine_without_control_groups_limits_nothing(void **state)
     assert_int_equal(docker_host_notes(&host, notes, 2), 2);
 }
 
+static void an_engine_that_remaps_users_says_from_where_on(void **state)
+{
+    static const char info[] =
+        "{\"SecurityOptions\":[\"name=userns\"],\"DockerRootDir\":\"/data/%s\"}";
+    static const struct {
+        const char *folder;
+        int64_t uid, gid;
+    } samples[] = {{"300000.400000", 300000, 400000}, {"docker", 0, 0}, {"1.x", 0, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        struct docker_host host;
+        char text[128];
+
+        (void)snprintf(text, sizeof(text), info, samples[i].folder);
+        host = read_host("1.3.3", text);
+        assert_true(host.remaps_users);
+        assert_int_equal(host.first_uid, samples[i].uid);
+        assert_int_equal(host.first_gid, samples[i].gid);
+    }
+    assert_false(read_host("1.3.3", GOOD).remaps_users);
+}
+
 static void disk_limits_need_the_right_file_system(void **state)
 {
     struct docker_host host = read_host("1.3.3", GOOD);
@@ -100,6 +123,7 @@ int main(void)
         cmocka_unit_test(versions_are_compared_as_numbers),
         cmocka_unit_test(an_old_runc_is_refused_and_a_newer_one_told),
         cmocka_unit_test(an_engine_without_control_groups_limits_nothing),
+        cmocka_unit_test(an_engine_that_remaps_users_says_from_where_on),
         cmocka_unit_test(disk_limits_need_the_right_file_system),
     };
 

@@ -133,6 +133,26 @@ def test_a_stop_goes_on_with_the_next_agent(server: Server, agent: DockerAgent, 
     assert word == "cancel" or seen["reason"] == "it ran longer than 3 s"
 
 
+def test_an_end_that_an_earlier_agent_asked_for_is_a_stop(
+    server: Server, agent: DockerAgent, engine: Engine
+) -> None:
+    script = (
+        "trap 'echo asked; while [ ! -e /euvyra/work/go ]; do sleep 0.05; done; exit 3' TERM; "
+        "echo up; while :; do sleep 0.1; done"
+    )
+    job, run = submit(server, ["sh", "-c", script], grace_s=600)
+    wait_for("the job's text", lambda: b"up" in console(server, run))
+    server.ok("POST", f"/api/v1/jobs/{job}/cancel")
+    wait_for("the request", lambda: b"asked" in console(server, run))
+    agent.kill()
+    go(agent)
+    (name,) = agent.containers()
+    wait_for("its end", lambda: not engine.inspect(name)["State"]["Running"])
+    agent.start()
+    seen = wait_closed(server, job)
+    assert (seen["state"], seen["reason"]) == ("cancelled", "it was stopped"), seen
+
+
 def test_an_engine_that_is_killed_keeps_its_containers(
     server: Server, agent: DockerAgent, engine: Engine
 ) -> None:

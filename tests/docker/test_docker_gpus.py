@@ -92,25 +92,27 @@ def test_two_agents_on_one_engine_never_share_a_gpu(
         assert len(held) == 2 and len(set(held[0] + held[1])) == 8
 
 
+@pytest.mark.parametrize("state", ["created", "running"])
 def test_a_gpu_that_another_container_of_ours_has_is_refused(
-    server: Server, agent: DockerAgent, engine: Engine
+    server: Server, agent: DockerAgent, engine: Engine, state: str
 ) -> None:
     """The claims on disk were lost, or the other agent has others: the engine knows."""
     labels = {
         "euvyra.agent": "aaaaaaaaaaaaa",
-        "euvyra.attempt": "tcccccccccccc",
+        "euvyra.attempt": "tzzzzzzzzzzzz",
         "euvyra.gpus": ",".join(uuid(i) for i in range(8)),
     }
     body = {"Image": PYTHON, "Cmd": ["sleep", "1000"], "Labels": labels}
-    engine.ok("POST", "/containers/create?name=euvyra-tcccccccccccc", body)
-    engine.ok("POST", "/containers/euvyra-tcccccccccccc/start")
+    engine.ok("POST", "/containers/create?name=euvyra-tzzzzzzzzzzzz", body)
+    if state == "running":
+        engine.ok("POST", "/containers/euvyra-tzzzzzzzzzzzz/start")
     try:
         job, _ = submit(server, SHOW, gpus=1)
         seen = wait_closed(server, job)
         assert seen["state"] == "failed"
-        assert "is in use by attempt tcccccccccccc, of another agent" in seen["reason"]
+        assert "is in use by attempt tzzzzzzzzzzzz, of another agent" in seen["reason"]
     finally:
-        engine.remove("euvyra-tcccccccccccc")
+        engine.remove("euvyra-tzzzzzzzzzzzz")
 
 
 def test_gpus_that_cannot_be_given_are_told(

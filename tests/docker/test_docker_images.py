@@ -208,6 +208,30 @@ def test_a_registry_that_hangs_holds_up_its_job_alone(
     assert (seen["state"], console(server, run)) == ("succeeded", b"slow\n"), seen
 
 
+def test_a_container_that_another_agent_has_made_is_left_alone(
+    server: Server, agent: DockerAgent, engine: Engine, registry: Registry
+) -> None:
+    """Of a copy of this machine's folder, or of what was in it before: it has our name for it."""
+    registry.push(small_image(engine, "euvyra-test/word:6", "ours\n"), "team/ours")
+    assert registry.process
+    registry.process.send_signal(signal.SIGSTOP)
+    try:
+        job, _ = submit(server, ["cat", "/word"], image=f"{HOST}/team/ours:1")
+        name = "euvyra-" + str(wait_state(server, job, "starting")["attempts"][-1]["id"])
+        labels = {"euvyra.agent": "aaaaaaaaaaaaa", "euvyra.attempt": name.removeprefix("euvyra-")}
+        body = {"Image": PYTHON, "Cmd": ["sleep", "1000"], "Labels": labels}
+        engine.ok("POST", f"/containers/create?name={name}", body)
+        engine.ok("POST", f"/containers/{name}/start")
+    finally:
+        registry.process.send_signal(signal.SIGCONT)
+    try:
+        assert reason(server, job) == f"a container {name} is there that another agent has made"
+        wait_for("the folder to go", lambda: not agent.attempts())
+        assert engine.inspect(name)["State"]["Running"]
+    finally:
+        engine.remove(name)
+
+
 def test_a_registry_that_stays_away_fails_the_job(
     server: Server, tmp_path: Path, engine: Engine
 ) -> None:

@@ -401,8 +401,11 @@ void container_explain(const char *message, char ret_reason[EXECUTOR_REASON_BYTE
     const char *told;
 
     *ret_image_failed = false;
-    if (program.len > 0 && (strstr(message, "executable file not found") ||
-                            strstr(message, "no such file or directory")))
+    if (str_eq_c(program, "docker-init"))
+        (void)snprintf(ret_reason, EXECUTOR_REASON_BYTES,
+                       "the Docker engine lacks its program docker-init (package tini)");
+    else if (program.len > 0 && (strstr(message, "executable file not found") ||
+                                 strstr(message, "no such file or directory")))
         (void)snprintf(ret_reason, EXECUTOR_REASON_BYTES, "program \"%.*s\" is not in the image",
                        (int)MIN(program.len, 120), program.data);
     else if (program.len > 0 && strstr(message, "permission denied"))

@@ -14,7 +14,7 @@
 
 #define AGAIN_MS        500
 #define MISSING_MAX     3      /* looks in a row at which the engine did not know it */
-#define LOG_END_MS_MAX  300000 /* for text that cannot be read or written */
+#define LOG_END_MS_MAX  300000 /* for text that the engine cannot read */
 #define FATAL_BYTES_MAX 4096   /* of the one line that says that a program is not there */
 #define REMOVAL_MS      2000   /* from the end of a container to its removal, by `docker rm -f` */
 
@@ -110,7 +110,8 @@ static void finish_unstarted(struct docker_attempt *attempt, enum err_code code,
     struct executor_look look = new_look(EXECUTOR_ENDED);
     struct err problem = {0};
 
-    if (docker_container_remove(attempt->engine, attempt->name, &problem) != OK)
+    if (docker_container_remove(attempt->engine, attempt->name, attempt->shared->agent, &problem) !=
+        OK)
         log_warn("container.remove", "attempt", attempt->id.text, "error", problem.text);
     look.failed_to_start = true;
     look.run_time_ms = 0;
@@ -146,6 +147,16 @@ static bool never_ran(const struct docker_attempt *attempt, char ret_reason[EXEC
            container_never_ran(buf_str(&output), attempt->state.exit_code, ret_reason);
 }
 
+/* Whether somebody had asked for its end when it ended. */
+static bool was_asked_by(const struct docker_attempt *attempt, time_ms at)
+{
+    time_ms stop = docker_request_read(attempt->folder, "stop");
+    time_ms kill = docker_request_read(attempt->folder, "kill");
+
+    return at != TIME_NONE &&
+           ((stop != TIME_NONE && stop <= at) || (kill != TIME_NONE && kill <= at));
+}
+
 static void finish_ended(struct docker_attempt *attempt)
 {
     const struct container_state *state = &attempt->state;
@@ -153,6 +164,8 @@ static void finish_ended(struct docker_attempt *attempt)
 
     look.started_at = state->started_at;
     look.ended_at = state->ended_at;
+    /* An agent before this one may have passed the request on. */
+    attempt->was_stopped = attempt->was_stopped || was_asked_by(attempt, state->ended_at);
     if (state->started_at != TIME_NONE && state->ended_at != TIME_NONE)
         look.run_time_ms = MAX(state->ended_at - state->started_at, 0);
     look.exit_signal = signal_of(state->exit_code);
@@ -216,28 +229,50 @@ static bool always(void *ctx)
     return !agent_stops(ctx);
 }
 
-/* All of the output, once the container has ended. What cannot be had in five minutes is given up.
- */
+/* The text is closed with what there is of it. */
+static void close_text(const struct docker_attempt *attempt, struct logs *logs)
+{
+    struct err err = {0};
+
+    if (logs_finish(logs, &err) != OK)
+        log_warn("attempt.console", "attempt", attempt->id.text, "error", err.text);
+}
+
+/* All of the output, once the container has ended: it lies there as long as the engine is away, or
+ * the disk here is full. What the engine itself cannot read in five minutes is given up. */
 static void copy_rest(struct docker_attempt *attempt, struct logs *logs)
 {
-    int64_t give_up_at = clock_mono_ms() + LOG_END_MS_MAX;
+    int64_t give_up_at = 0;
     bool noted = false;
 
     logs_on_wait(logs, always, attempt);
-    while (!agent_stops(attempt) && clock_mono_ms() < give_up_at) {
+    while (!agent_stops(attempt)) {
         struct err err = {0};
         enum err_code code = logs_copy(logs, attempt->engine, attempt->name, false, &err);
 
         if (code == OK)
             code = logs_finish(logs, &err);
-        if (code == OK || code == ERR_NOT_FOUND)
+        if (code == OK)
             return;
         if (code == ERR_UNAVAILABLE)
             docker__note_away(attempt, code, &err);
         else
             note_trouble(attempt, &noted, &err);
+        if (code == ERR_UNAVAILABLE || code == ERR_DISK_FULL)
+            give_up_at = 0;
+        else if (give_up_at == 0)
+            give_up_at = clock_mono_ms() + LOG_END_MS_MAX;
+        if (code == ERR_NOT_FOUND)
+            break;
+        if (give_up_at != 0 && clock_mono_ms() > give_up_at) {
+            if (logs_say(logs, "the Docker engine could not read the rest of the text", &err) != OK)
+                log_warn("attempt.console", "attempt", attempt->id.text, "error", err.text);
+            break;
+        }
         (void)docker__wait(attempt, AGAIN_MS);
     }
+    if (!agent_stops(attempt))
+        close_text(attempt, logs);
 }
 
 /* Copies while it runs. Returns when there may be news. */
@@ -300,8 +335,7 @@ static void follow(struct docker_attempt *attempt, struct logs *logs)
 
         attempt->cut_stream = false;
         if (is_missing(attempt, code)) {
-            if (logs_finish(logs, &err) != OK) /* what there is */
-                log_warn("attempt.console", "attempt", attempt->id.text, "error", err.text);
+            close_text(attempt, logs);
             finish_removed(attempt);
             return;
         }

@@ -49,6 +49,13 @@ void docker_attempt_wake(struct docker_attempt *attempt); /* a request lies in i
 /* Makes the network of jobs when it is missing. may block */
 #define DOCKER_NETWORK "euvyra"
 MUST_CHECK enum err_code docker_network_make(struct engine *engine, struct err *err);
-/* Removes a container with its volumes, running or not; one that is gone is no error. may block */
+/* The container of this name or id, if this agent has made it. An agent's name for an attempt is
+ * also that of its copy, or of what was in its folder before. ERR_NOT_FOUND: there is none;
+ * ERR_CONFLICT: it is another agent's. may block */
+MUST_CHECK enum err_code docker_container_find(struct engine *engine, const char *name,
+                                               const char *agent, json_t **ret_document,
+                                               struct err *err);
+/* Removes a container with its volumes, running or not; one that is gone, or another agent's, is no
+ * error. may block */
 MUST_CHECK enum err_code docker_container_remove(struct engine *engine, const char *name,
-                                                 struct err *err);
+                                                 const char *agent, struct err *err);

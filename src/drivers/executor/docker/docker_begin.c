@@ -49,11 +49,36 @@ enum err_code docker_network_make(struct engine *engine, struct err *err)
     return code;
 }
 
-enum err_code docker_container_remove(struct engine *engine, const char *name, struct err *err)
+enum err_code docker_container_find(struct engine *engine, const char *name, const char *agent,
+                                    json_t **ret_document, struct err *err)
 {
+    CLEANUP(json_release) json_t *document = NULL;
+    const json_t *labels;
+    const char *maker;
     char path[160];
-    enum err_code code;
 
+    (void)snprintf(path, sizeof(path), "/containers/%s/json", name);
+    TRY(engine_json(engine, "GET", path, STR(""), &document, err));
+    labels = json_object_get(json_object_get(document, "Config"), "Labels");
+    maker = json_string_value(json_object_get(labels, CONTAINER_LABEL_AGENT));
+    if (!maker || strcmp(maker, agent) != 0)
+        return err_set(err, ERR_CONFLICT, "a container %s is there that another agent has made",
+                       name);
+    *ret_document = document;
+    document = NULL;
+    return OK;
+}
+
+enum err_code docker_container_remove(struct engine *engine, const char *name, const char *agent,
+                                      struct err *err)
+{
+    CLEANUP(json_release) json_t *document = NULL;
+    char path[160];
+    enum err_code code = docker_container_find(engine, name, agent, &document, err);
+
+    if (code == ERR_NOT_FOUND || code == ERR_CONFLICT)
+        return OK;
+    TRY(code);
     (void)snprintf(path, sizeof(path), "/containers/%s?force=1&v=1", name);
     code = engine_json(engine, "DELETE", path, STR(""), NULL, err);
     return code == ERR_NOT_FOUND ? OK : code;
@@ -157,21 +182,16 @@ static bool is_own(const struct docker_attempt *attempt, const json_t *container
     return name && name[0] == '/' && strcmp(name + 1, attempt->name) == 0;
 }
 
-/* True when the container, of whatever agent, holds one of our GPUs and has the better right to it:
- * it runs, or was made before ours. */
+/* True when the container, of whatever agent, holds one of our GPUs: it runs, or may run soon. */
 static bool takes_gpu(const struct docker_attempt *attempt, const json_t *container,
-                      int64_t our_time, const char **ret_gpu)
+                      const char **ret_gpu)
 {
     const char *state = json_string_value(json_object_get(container, "State"));
     const char *held = label_of(container, CONTAINER_LABEL_GPUS);
-    const char *other = label_of(container, CONTAINER_LABEL_ATTEMPT);
-    int64_t made = json_integer_value(json_object_get(container, "Created"));
 
-    if (!state || is_own(attempt, container))
-        return false;
-    if (strcmp(state, "created") == 0
-            ? made > our_time || (made == our_time && strcmp(other, attempt->id.text) > 0)
-            : strcmp(state, "running") != 0 && strcmp(state, "paused") != 0)
+    if (!state || is_own(attempt, container) ||
+        (strcmp(state, "created") != 0 && strcmp(state, "running") != 0 &&
+         strcmp(state, "paused") != 0))
         return false;
     for (size_t i = 0; attempt->spec.gpus[i]; i++) {
         *ret_gpu = attempt->spec.gpus[i];
@@ -181,12 +201,12 @@ static bool takes_gpu(const struct docker_attempt *attempt, const json_t *contai
     return false;
 }
 
-/* Ours exists already: of two agents that want the same GPU at once, each sees the other's. */
+/* Ours exists already: of two agents that want the same GPU at once, the one that looks last sees
+ * the other's, and perhaps each does. Which was first cannot be told: neither starts then. */
 static enum err_code check_gpus(struct docker_attempt *attempt, struct err *err)
 {
     CLEANUP(json_release) json_t *list = NULL;
     const json_t *container;
-    int64_t our_time = INT64_MAX;
     const char *gpu;
     size_t i;
 
@@ -198,12 +218,7 @@ static enum err_code check_gpus(struct docker_attempt *attempt, struct err *err)
                     STR(""), &list, err));
     json_array_foreach(list, i, container)
     {
-        if (is_own(attempt, container))
-            our_time = json_integer_value(json_object_get(container, "Created"));
-    }
-    json_array_foreach(list, i, container)
-    {
-        if (takes_gpu(attempt, container, our_time, &gpu))
+        if (takes_gpu(attempt, container, &gpu))
             return err_set(
                 err, ERR_UNPROCESSABLE, "%s is in use by attempt %s, of %s agent", gpu,
                 label_of(container, CONTAINER_LABEL_ATTEMPT),
@@ -235,18 +250,10 @@ static enum err_code start(struct docker_attempt *attempt, bool *ret_image_faile
 static enum err_code check_ours(struct docker_attempt *attempt, struct err *err)
 {
     CLEANUP(json_release) json_t *document = NULL;
-    const json_t *labels;
-    const char *agent;
-    char path[128];
+    enum err_code code = docker_container_find(attempt->engine, attempt->name,
+                                               attempt->shared->agent, &document, err);
 
-    (void)snprintf(path, sizeof(path), "/containers/%s/json", attempt->name);
-    TRY(engine_json(attempt->engine, "GET", path, STR(""), &document, err));
-    labels = json_object_get(json_object_get(document, "Config"), "Labels");
-    agent = json_string_value(json_object_get(labels, CONTAINER_LABEL_AGENT));
-    if (agent && strcmp(agent, attempt->shared->agent) == 0)
-        return OK;
-    return err_set(err, ERR_UNPROCESSABLE, "a container %s is there that another agent has made",
-                   attempt->name);
+    return code == ERR_CONFLICT ? ERR_UNPROCESSABLE : code;
 }
 
 static enum err_code make_and_start(struct docker_attempt *attempt, bool *ret_image_failed,
@@ -269,7 +276,7 @@ static enum err_code make_and_start(struct docker_attempt *attempt, bool *ret_im
 
 enum err_code docker__begin(struct docker_attempt *attempt, bool *ret_image_failed, struct err *err)
 {
-    int64_t give_up_at = clock_mono_ms() + attempt->shared->patience_ms;
+    int64_t give_up_at;
     enum err_code code;
 
     *ret_image_failed = false;
@@ -279,6 +286,7 @@ enum err_code docker__begin(struct docker_attempt *attempt, bool *ret_image_fail
                             code == ERR_UNPROCESSABLE || code == ERR_UNAVAILABLE;
         return code;
     }
+    give_up_at = clock_mono_ms() + attempt->shared->patience_ms;
     for (;;) { /* while the engine alone is in the way */
         code = make_and_start(attempt, ret_image_failed, err);
         docker__note_away(attempt, code, err);

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ATTEMPTS_MAX     4096
+#define ATTEMPTS_MAX     16384 /* more than an agent takes */
 #define ENGINE_WAIT_MS   30000
 #define ENGINE_AGAIN_MS  500
 #define MOUNTS_BYTES_MAX (4 * 1024 * 1024)
@@ -127,10 +127,8 @@ static enum err_code executor_start(void *ctx, const struct executor_spec *spec,
         return OK; /* on its way */
     TRY(check_limits(executor, spec, err));
     TRY(docker_attempt_start(&executor->shared, spec, &attempt, err));
-    if (keep(executor, attempt))
-        return OK;
-    docker_attempt_free(attempt);
-    return err_set(err, ERR_LIMIT, "more than %d attempts", ATTEMPTS_MAX);
+    ENSURE(keep(executor, attempt)); /* the agent has fewer */
+    return OK;
 }
 
 static enum err_code executor_look(void *ctx, const struct id *id, struct executor_look *ret_look,
@@ -223,7 +221,7 @@ static enum err_code remove_container(struct docker_executor *executor, const ch
     for (int i = 0; i < REMOVE_TRIES && code == ERR_CONFLICT; i++) {
         if (i > 0)
             (void)poll(NULL, 0, REMOVE_AGAIN_MS);
-        code = docker_container_remove(engine, name, err);
+        code = docker_container_remove(engine, name, executor->shared.agent, err);
     }
     engine_free(engine);
     return code;
@@ -387,7 +385,7 @@ static enum err_code sweep(struct docker_executor *executor, struct err *err)
         if (file_exists(folder))
             continue;
         log_warn("container.unknown", "attempt", id.text);
-        TRY(docker_container_remove(executor->shared.engine, own, err));
+        TRY(docker_container_remove(executor->shared.engine, own, executor->shared.agent, err));
     }
     return OK;
 }

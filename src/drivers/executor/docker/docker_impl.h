@@ -38,9 +38,8 @@ MUST_CHECK enum err_code docker__begin(struct docker_attempt *attempt, bool *ret
 bool docker__tend(void *attempt);
 /* Waits so long, tending. False: the agent stops, or it is not to start. */
 bool docker__wait(struct docker_attempt *attempt, int64_t ms);
-/* The container as the engine knows it now; ERR_NOT_FOUND: it does not. */
+/* Our container as the engine knows it now; ERR_NOT_FOUND: it does not. */
 MUST_CHECK enum err_code docker__inspect(struct docker_attempt *attempt, struct engine *engine,
                                          struct container_state *ret_state, struct err *err);
-bool docker__is_asked_to_end(const struct docker_attempt *attempt);
 /* What an engine's silence means is said once, and once that it is back. */
 void docker__note_away(struct docker_attempt *attempt, enum err_code code, const struct err *err);

@@ -29,13 +29,12 @@ enum err_code docker__inspect(struct docker_attempt *attempt, struct engine *eng
                               struct container_state *ret_state, struct err *err)
 {
     CLEANUP(json_release) json_t *document = NULL;
-    char path[128];
     enum err_code code;
     bool on_host;
 
-    (void)snprintf(path, sizeof(path), "/containers/%s/json", attempt->name);
     attempt->looked_at = clock_mono_ms();
-    code = engine_json(engine, "GET", path, STR(""), &document, err);
+    code = docker_container_find(engine, attempt->name, attempt->shared->agent, &document, err);
+    code = code == ERR_CONFLICT ? ERR_NOT_FOUND : code; /* not ours to know */
     docker__note_away(attempt, code == ERR_NOT_FOUND ? OK : code, err);
     TRY(code);
     TRY(container_read(document, docker__network(attempt), ret_state, err));
@@ -60,12 +59,6 @@ static bool send_signal(struct docker_attempt *attempt, const char *signal)
     if (code != OK && code != ERR_NOT_FOUND && code != ERR_CONFLICT && code != ERR_UNAVAILABLE)
         log_error("container.signal", "attempt", attempt->id.text, "error", err.text);
     return code == OK || code == ERR_NOT_FOUND || code == ERR_CONFLICT; /* 409: it does not run */
-}
-
-bool docker__is_asked_to_end(const struct docker_attempt *attempt)
-{
-    return docker_request_read(attempt->folder, "stop") != TIME_NONE ||
-           docker_request_read(attempt->folder, "kill") != TIME_NONE;
 }
 
 /* Requests lie in the folder; an earlier agent may have begun to obey them. */

@@ -107,7 +107,7 @@ struct search {
     struct image_name name;
     struct arena *arena;
     const char *auth[2]; /* header of the credential, or none */
-    int64_t give_up_at;  /* monotonic */
+    int64_t give_up_at;  /* monotonic; moved on while an image comes */
     int64_t backoff_ms;
 };
 
@@ -352,6 +352,7 @@ struct layer {
 
 struct pull {
     const struct search *search;
+    int64_t heard_at; /* monotonic: when the engine last told of it; 0: never */
     struct buf line;
     struct layer layers[LAYERS_MAX];
     size_t layer_count;
@@ -454,6 +455,7 @@ static enum err_code on_pull(void *ctx, struct str bytes, struct err *err)
         take_line(pull, buf_str(&pull->line));
         buf_clear(&pull->line);
     }
+    pull->heard_at = clock_mono_ms();
     tell_progress(pull);
     return OK;
 }
@@ -496,14 +498,18 @@ static enum err_code pull_into(const struct search *s, struct pull *pull, const 
     return OK;
 }
 
-static enum err_code pull_image(const struct search *s, const char *digest, struct err *err)
+static enum err_code pull_image(struct search *s, const char *digest, struct err *err)
 {
     struct pull *pull = MEM_NEW(struct pull);
+    int64_t began = clock_mono_ms();
     enum err_code code;
 
     pull->search = s;
     buf_init(&pull->line, LINE_BYTES_MAX);
     code = pull_into(s, pull, digest, err);
+    /* The registry was not away while it gave something: a large image may take longer than that.
+     */
+    s->give_up_at += MAX(pull->heard_at - began, 0);
     buf_release(&pull->line);
     mem_free(pull);
     return code;

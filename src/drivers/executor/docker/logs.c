@@ -94,7 +94,9 @@ static bool was_taken(struct logs_cursor *c, int64_t at, struct buf *out)
         return true;
     if (c->skip == 0)
         return false;
-    if (c->skip == c->place.taken && at != c->place.first_ns)
+    /* Pieces of one line have one stamp: of them the first ones may be gone unnoticed, until
+     * something newer than all that was taken comes too early. */
+    if ((c->skip == c->place.taken && at != c->place.first_ns) || at > c->place.last_ns)
         return was_dropped(c, at, out);
     c->skip--;
     return true;
@@ -138,7 +140,7 @@ enum err_code logs_take(struct logs_cursor *cursor, int stream, struct str entry
     int64_t at;
 
     if (!str_cut(&text, ' ', &stamp) || (at = stamp_ns(stamp)) < 0)
-        return err_set(err, ERR_UNAVAILABLE, "the Docker engine's log has an entry without a time");
+        return err_set(err, ERR_INTERNAL, "the Docker engine's log has an entry without a time");
     if (was_taken(cursor, at, out))
         return OK;
     if (*open != 0 && *open != at)
@@ -222,6 +224,7 @@ static enum err_code load(const char *folder, struct logs_place *ret_place, stru
                             .taken = take(document, "taken"),
                             .first_ns = take(document, "first"),
                             .last_ns = take(document, "last"),
+                            .entries = take(document, "entries"),
                             .text_bytes = take(document, "bytes"),
                             .open_ns = {take(document, "open_out"), take(document, "open_err")}};
     return OK;
@@ -350,7 +353,7 @@ static enum err_code frame_len(const struct logs *logs, size_t at, size_t *ret_l
         return OK;
     len = (size_t)head[4] << 24 | (size_t)head[5] << 16 | (size_t)head[6] << 8 | head[7];
     if (head[0] > 3 || head[1] || head[2] || head[3] || len > FRAME_BYTES_MAX)
-        return err_set(err, ERR_UNAVAILABLE, "the Docker engine's log is no stream of frames");
+        return err_set(err, ERR_INTERNAL, "the Docker engine's log is no stream of frames");
     if (have - FRAME_HEAD >= len)
         *ret_len = len + FRAME_HEAD;
     return OK;
@@ -368,7 +371,7 @@ static enum err_code take_frames(struct logs *logs, struct err *err)
         if (len == 0)
             break;
         if (logs->frame.data[at] == 3) /* the engine's own trouble in reading it */
-            return err_set(err, ERR_UNAVAILABLE, "the Docker engine cannot read the log");
+            return err_set(err, ERR_INTERNAL, "the Docker engine cannot read the log");
         TRY(logs_take(&cursor, logs->frame.data[at],
                       str_n(logs->frame.data + at + FRAME_HEAD, len - FRAME_HEAD), &logs->out,
                       err));
@@ -456,6 +459,15 @@ enum err_code logs_copy(struct logs *logs, struct engine *engine, const char *co
     if (answer.status != 200)
         return engine_answer_error(&answer, err);
     return save(logs, err);
+}
+
+enum err_code logs_say(struct logs *logs, const char *what, struct err *err)
+{
+    struct logs_cursor cursor = logs->cursor;
+
+    buf_clear(&logs->out);
+    (void)buf_printf(&logs->out, "\neuvyra-agent: %s\n", what);
+    return commit(logs, &cursor, err);
 }
 
 enum err_code logs_finish(struct logs *logs, struct err *err)

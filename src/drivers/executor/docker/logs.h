@@ -35,14 +35,16 @@ MUST_CHECK enum err_code logs_open(struct logs **ret_logs, const struct logs_opt
 void logs_free(struct logs *logs); /* accepts NULL */
 /* Copies what there is; with `follow` also what comes, until the container has ended. OK: the
  * stream is at its end. ERR_NOT_FOUND: there is no such container; ERR_UNAVAILABLE: the engine is
- * away; ERR_DISK_FULL, ERR_IO: the console cannot be written: nothing is lost, call again;
- * ERR_TIMEOUT: keep_going. */
+ * away; ERR_INTERNAL: it cannot read its log; ERR_DISK_FULL, ERR_IO: the console cannot be written:
+ * nothing is lost, call again; ERR_TIMEOUT: keep_going. */
 MUST_CHECK enum err_code logs_copy(struct logs *logs, struct engine *engine, const char *container,
                                    bool follow, struct err *err);
 /* True when it is to be read without `follow` now; *ret_ms: and how long to wait before. */
 bool logs_must_poll(const struct logs *logs, int64_t *ret_ms);
 /* Before the first copy: asked at least every second. */
 void logs_on_wait(struct logs *logs, bool (*keep_going)(void *ctx), void *ctx);
+/* A line of ours in the text: "\neuvyra-agent: WHAT\n". */
+MUST_CHECK enum err_code logs_say(struct logs *logs, const char *what, struct err *err);
 /* When no more comes: the line about what was left out; durable. May be repeated after a crash. */
 MUST_CHECK enum err_code logs_finish(struct logs *logs, struct err *err);
 /* How much of the console is text that stays. thread: any */

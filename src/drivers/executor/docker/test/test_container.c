@@ -161,6 +161,9 @@ static void the_engine_s_words_are_put_plainly(void **state)
         "OCI runtime create failed: exec: \"nope\": executable file not found in $PATH", reason,
         &image_failed);
     assert_string_equal(reason, "program \"nope\" is not in the image");
+    container_explain("exec: \"docker-init\": executable file not found in $PATH", reason,
+                      &image_failed);
+    assert_non_null(strstr(reason, "the Docker engine lacks"));
     container_explain("could not select device driver \"nvidia\" with capabilities: [[gpu]]",
                       reason, &image_failed);
     assert_string_equal(

@@ -1,6 +1,8 @@
 /* Facts about taking a container's output up where it was left. */
 #include "drivers/executor/docker/logs.h"
 
+#include "sys/file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,8 +159,119 @@ static void an_entry_without_a_time_is_an_error(void **state)
     (void)state;
     buf_init(&out, 1024);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        assert_int_equal(logs_take(&cursor, 1, str_from(wrong[i]), &out, &err), ERR_UNAVAILABLE);
+        assert_int_equal(logs_take(&cursor, 1, str_from(wrong[i]), &out, &err), ERR_INTERNAL);
     assert_int_equal(out.len, 0);
+}
+
+static void a_line_that_lost_its_beginning_does_not_hide_what_follows(void **state)
+{
+    static const struct entry piece = {1796000000000000001, 1, "piece"},
+                              last = {1796000000000000001, 1, "end\n"},
+                              next = {1796000000000000002, 1, "next\n"};
+    CLEANUP(buf_release) struct buf out = {0};
+    struct logs_cursor cursor = {0};
+
+    (void)state;
+    buf_init(&out, 4096);
+    for (int i = 0; i < 100; i++)
+        put(&cursor, &piece, &out);
+    buf_clear(&out);
+    logs_resume(&cursor);
+    for (int i = 0; i < 20; i++) /* the engine has dropped 80, and got 20 that were not seen */
+        put(&cursor, &piece, &out);
+    put(&cursor, &last, &out);
+    put(&cursor, &next, &out);
+    assert_non_null(out.data);
+    assert_string_equal(out.data,
+                        "\neuvyra-agent: some console text is missing here: the Docker engine "
+                        "has dropped it\nnext\n");
+}
+
+/* ---- With files */
+
+static char folder[64];
+
+static int folder_make(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "/tmp/euvyra-logs.XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int folder_remove(void **state)
+{
+    struct err err;
+
+    (void)state;
+    return file_remove_tree(folder, &err) == OK ? 0 : -1;
+}
+
+static void write_text(const char *name, const char *text)
+{
+    char path[128];
+    struct err err;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    assert_int_equal(file_write_atomic(path, str_from(text), 0600, &err), OK);
+}
+
+static struct logs *open_logs(int64_t console_bytes_max)
+{
+    struct logs_options options = {.folder = folder, .console_bytes_max = console_bytes_max};
+    struct logs *logs = NULL;
+    struct err err;
+
+    assert_int_equal(logs_open(&logs, &options, &err), OK);
+    return logs;
+}
+
+static void expect_console(const char *wanted)
+{
+    CLEANUP(buf_release) struct buf text = {0};
+    char path[128];
+    struct err err;
+
+    (void)snprintf(path, sizeof(path), "%s/console", folder);
+    assert_int_equal(file_read(path, 1 << 20, &text, &err), OK);
+    assert_int_equal(text.len, strlen(wanted));
+    assert_memory_equal(text.data, wanted, text.len);
+}
+
+static void a_restart_knows_how_full_the_engine_s_log_is(void **state)
+{
+    struct logs *logs;
+    int64_t ms;
+
+    (void)state;
+    /* Little text in very many entries: what the engine writes beside each fills its file. */
+    write_text("logs.json", "{\"anchor\":\"5\",\"last\":\"9\",\"entries\":\"300000\","
+                            "\"bytes\":\"900000\"}");
+    logs = open_logs(8 << 20);
+    assert_true(logs_must_poll(logs, &ms));
+    logs_free(logs);
+    write_text("logs.json", "{\"anchor\":\"5\",\"last\":\"9\",\"entries\":\"300\","
+                            "\"bytes\":\"900\"}");
+    logs = open_logs(8 << 20);
+    assert_false(logs_must_poll(logs, &ms));
+    logs_free(logs);
+}
+
+static void text_after_the_last_known_place_is_cut_and_comes_again(void **state)
+{
+    struct logs *logs;
+    struct err err;
+
+    (void)state;
+    write_text("logs.json", "{\"anchor\":\"5\",\"taken\":\"1\",\"bytes\":\"6\"}");
+    write_text("console", "known\nnot kn");
+    logs = open_logs(8 << 20);
+    assert_int_equal(logs_bytes(logs), 6);
+    expect_console("known\n");
+    assert_int_equal(logs_say(logs, "so it is", &err), OK);
+    assert_int_equal(logs_finish(logs, &err), OK);
+    assert_int_equal(logs_bytes(logs), logs_bytes_in(folder));
+    logs_free(logs);
+    expect_console("known\n\neuvyra-agent: so it is\n");
 }
 
 int main(void)
@@ -169,6 +282,11 @@ int main(void)
         cmocka_unit_test(what_the_engine_has_dropped_is_said),
         cmocka_unit_test(pieces_of_a_long_line_are_joined),
         cmocka_unit_test(an_entry_without_a_time_is_an_error),
+        cmocka_unit_test(a_line_that_lost_its_beginning_does_not_hide_what_follows),
+        cmocka_unit_test_setup_teardown(a_restart_knows_how_full_the_engine_s_log_is, folder_make,
+                                        folder_remove),
+        cmocka_unit_test_setup_teardown(text_after_the_last_known_place_is_cut_and_comes_again,
+                                        folder_make, folder_remove),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

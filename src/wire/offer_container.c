@@ -85,6 +85,12 @@ static bool path_is_plain(struct str path)
     return true;
 }
 
+static enum err_code refuse_mount(struct str path, struct err *err)
+{
+    return err_set_field(err, ERR_INVALID, "mounts", "mounts: \"%.*s\" is not usable",
+                         (int)MIN(path.len, 200), path.data ? path.data : "");
+}
+
 static enum err_code take_mount(struct arena *arena, json_t *object, struct wire_mount *ret_mount,
                                 struct err *err)
 {
@@ -97,10 +103,10 @@ static enum err_code take_mount(struct arena *arena, json_t *object, struct wire
     json_take_text(&r, "path", PATH_BYTES_MAX, &m.path);
     json_take_bool_opt(&r, "read_only", &m.read_only);
     TRY(json_reader_end_open(&r));
-    if ((m.host_path.len > 0) == (m.claim.len > 0) ||
-        (m.host_path.len && !path_is_plain(m.host_path)) || !path_is_plain(m.path))
-        return err_set_field(err, ERR_INVALID, "mounts", "mounts: \"%.200s\" is not usable",
-                             m.path.data ? m.path.data : "");
+    if (m.host_path.len && !path_is_plain(m.host_path))
+        return refuse_mount(m.host_path, err);
+    if ((m.host_path.len > 0) == (m.claim.len > 0) || !path_is_plain(m.path))
+        return refuse_mount(m.path, err);
     m.host_path = arena_copy(arena, m.host_path);
     m.claim = arena_copy(arena, m.claim);
     m.path = arena_copy(arena, m.path);

@@ -51,6 +51,8 @@ struct work {
     int64_t console_offset;
     int64_t retry_at_ms, backoff_ms, ended_ms;
     bool stop_sent, kill_sent;
+    bool released; /* of a start that waits for the first machine */
+    int64_t release_at_ms;
     bool told_starting, told_running, told_ended, uploaded, gave_gpus_back;
     bool gpu_failed; /* and this is why it failed: */
     char gpu_reason[EXECUTOR_REASON_BYTES];
@@ -121,7 +123,8 @@ static bool is_loopback(const char *address)
     return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-/* Where the ranks could meet, of a job on several machines whose first this is; NULL: nowhere. */
+/* Where the ranks of a job on several machines could meet, as far as this one knows; NULL: it does
+ * not. */
 static const char *own_rendezvous(const struct work *work, char *space, size_t size)
 {
     const struct executor_port *executor = work->env->executor;
@@ -130,7 +133,8 @@ static const char *own_rendezvous(const struct work *work, char *space, size_t s
     struct err err = {0};
     enum err_code code = OK;
 
-    if (work->offer.node_count == 1 || work->offer.rank || !executor->rendezvous)
+    if (work->offer.node_count == 1 || !executor->rendezvous ||
+        (work->offer.rank && !executor->meets_late))
         return NULL;
     if (options->address)
         (void)snprintf(machine, sizeof(machine), "%s", options->address);
@@ -410,12 +414,35 @@ static bool tell_progress(struct work *work, const struct executor_look *look)
     return true;
 }
 
+/* Of several machines, one that meets the first only once that runs has its start wait for it. True
+ * while it does. */
+static bool waits_for_first(struct work *work, const struct executor_look *look)
+{
+    const struct executor_port *executor = work->env->executor;
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct wire_accepted accepted = {.state = ATTEMPT_CLAIMED};
+    struct err err = {0};
+
+    if (!executor->meets_late || work->offer.node_count == 1 || work->offer.rank == 0 ||
+        work->released || look->phase != EXECUTOR_STARTING)
+        return false;
+    if (clock_mono_ms() < work->release_at_ms)
+        return true;
+    work->release_at_ms = clock_mono_ms() + OTHERS_MS;
+    if (settle(work, call_accept(&work->calls, NULL, &arena, &accepted, &err), "accept", &err) &&
+        accepted.rendezvous.len)
+        work->released = executor->release(executor->ctx, &work->offer.attempt.id, &err) == OK;
+    return !work->released;
+}
+
 /* One thing that is due. False: there was nothing to do. */
 static bool live_step(struct work *work, const struct executor_look *look)
 {
     char space[RENDEZVOUS_BYTES];
     struct wire_status status = status_of(WIRE_STARTING, TIME_NONE);
 
+    if (waits_for_first(work, look))
+        return false;
     if (!work->told_starting && look->phase == EXECUTOR_STARTING) {
         work->told_starting = tell(work, &status, "starting");
         return true;

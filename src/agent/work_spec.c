@@ -181,6 +181,7 @@ enum err_code work_spec_make(const struct work_start *start, struct arena *arena
         .attempt = offer->attempt.id,
         .rank = offer->rank,
         .node_count = offer->node_count,
+        .waits = env->executor->meets_late && offer->node_count > 1 && offer->rank > 0,
         .work_dir = arena_printf(arena, "%s/work", place->inside),
         .timeout_s = offer->timeout_s,
         .grace_s = offer->grace_s,

@@ -42,6 +42,7 @@ struct executor_files {
 struct executor_spec {
     struct id attempt;
     int64_t rank, node_count; /* of the machines that run the attempt, from 0 */
+    bool waits;               /* all is made ready, and the last step waits for `release` */
     const char *const *argv;  /* NULL-terminated; argv[0] is looked up in PATH of env */
     const char *const *env;   /* whole, NULL-terminated */
     const char *work_dir;     /* where the job starts, as it sees it; under the attempt's folder */
@@ -106,10 +107,13 @@ struct executor_port {
      * ERR_UNAVAILABLE: it is not known now. */
     enum err_code (*address)(void *ctx, const struct id *attempt, char *ret_address, size_t size,
                              struct err *err);
-    /* Where the ranks of an attempt can meet, if it is rank 0 that runs here: "HOST:PORT".
+    /* Where the ranks of an attempt can meet: "HOST:PORT". Asked where rank 0 runs, and with
+     * meets_late for the others too.
      * `machine` is this machine's address as others reach it. NULL without FEATURE_NODES. */
     enum err_code (*rendezvous)(void *ctx, const struct id *attempt, const char *machine,
                                 char *ret_text, size_t size, struct err *err);
+    /* The last step of a start that waits; again is no error. NULL unless meets_late. */
+    enum err_code (*release)(void *ctx, const struct id *attempt, struct err *err);
     /* Asks it to end (SIGTERM, after the grace SIGKILL); returns at once, `look` tells. */
     enum err_code (*stop)(void *ctx, const struct id *attempt, struct err *err);
     /* Ends it without a grace; returns at once. */

@@ -153,6 +153,27 @@ def test_an_end_that_an_earlier_agent_asked_for_is_a_stop(
     assert (seen["state"], seen["reason"]) == ("cancelled", "it was stopped"), seen
 
 
+def test_an_end_that_was_written_down_outlives_its_container(
+    server: Server, agent: DockerAgent, engine: Engine
+) -> None:
+    script = "echo up; until [ -e /euvyra/work/go ]; do sleep 0.05; done; exit 6"
+    job, run = submit(server, ["sh", "-c", script])
+    wait_for("the job's text", lambda: console(server, run))
+    assert server.process
+    server.process.send_signal(signal.SIGSTOP)  # nobody hears of the end
+    try:
+        go(agent)
+        wait_for("its end", (folder_of(agent) / "ended.json").exists)
+        agent.kill()
+        for name in agent.containers():
+            engine.remove(name)
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    agent.start()
+    seen = wait_closed(server, job)
+    assert (seen["state"], seen["exit_code"]) == ("failed", 6), seen
+
+
 def test_an_engine_that_is_killed_keeps_its_containers(
     server: Server, agent: DockerAgent, engine: Engine
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,11 +145,12 @@ def secret(server: Server, name: str, value: str) -> None:
 def test_a_private_registry_wants_the_job_s_credential(
     server: Server, agent: DockerAgent, engine: Engine, tmp_path: Path
 ) -> None:
-    with Registry(engine, tmp_path / "private", password="open sesame 1") as registry:
+    password = "open>>>sesame???"  # in base64 with every character of it
+    with Registry(engine, tmp_path / "private", password=password) as registry:
         digest = registry.push(small_image(engine, "euvyra-test/word:3", "mine\n"), "team/secret")
         image = f"{HOST}/team/secret:1"
-        secret(server, "REGISTRY", "trainer:open sesame 1")
-        secret(server, "WRONG", "trainer:open sesame 2")
+        secret(server, "REGISTRY", f"trainer:{password}")
+        secret(server, "WRONG", f"trainer:{password}2")
         job, _ = submit(server, ["true"], image=image)
         assert "refuses image" in reason(server, job)
         job, _ = submit(server, ["true"], image=image, registry="WRONG")
@@ -161,7 +164,7 @@ def test_a_private_registry_wants_the_job_s_credential(
         assert "refuses image" in reason(server, job)
         assert "sesame" not in agent.log()
         for file in (engine.folder / "docker.log", *agent.folder.rglob("*")):
-            assert not file.is_file() or b"open sesame" not in file.read_bytes(), file
+            assert not file.is_file() or password.encode() not in file.read_bytes(), file
 
 
 def test_a_registry_that_is_away_is_waited_for(
@@ -183,6 +186,31 @@ def test_a_registry_that_is_away_is_waited_for(
     job, run = submit(server, ["cat", "/word"], image=image_of(server, job))
     seen = wait_closed(server, job)
     assert (seen["state"], console(server, run)) == ("succeeded", b"late\n"), seen
+
+
+def test_how_far_a_pull_is_is_shown(
+    server: Server, agent: DockerAgent, engine: Engine, registry: Registry
+) -> None:
+    large = {"word": random.Random(3).randbytes(48 * 1024 * 1024)}
+    local = engine.build("euvyra-test/large:1", f"FROM {PYTHON}\nCOPY word /word\n", large)
+    image = registry.push(local, "team/large")
+    forget(engine, "team/large")
+    engine.ok("DELETE", f"/images/{local}")
+    job, _ = submit(server, ["true"], image=image)
+    arriving = (engine.folder / "data/tmp").glob
+    wait_for("its layer", lambda: any(f.stat().st_size for f in arriving("GetImageBlob*")))
+    assert registry.process
+    registry.process.send_signal(signal.SIGSTOP)
+
+    def progress() -> str:
+        return str(shown(server, job)["attempts"][-1].get("progress"))
+
+    try:
+        wait_for("its progress", lambda: re.fullmatch(r"pulling: \d+ of 51 MB", progress()))
+    finally:
+        registry.process.send_signal(signal.SIGCONT)
+    assert wait_closed(server, job)["state"] == "succeeded"
+    assert progress() in ("", "None")
 
 
 def test_a_registry_that_hangs_holds_up_its_job_alone(

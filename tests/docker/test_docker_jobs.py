@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,24 @@ def test_the_kernel_keeps_it_in(server: Server, agent: DockerAgent, engine: Engi
     assert "offer.json" not in text and "docker.sock" not in text
     assert "'/euvyra/key': Read-only file system" in text
     assert "docker-init" in text and "Operation not permitted" in text
+
+
+def test_containers_do_not_reach_each_other(
+    server: Server, agent: DockerAgent, engine: Engine
+) -> None:
+    listen = (
+        "import socket, time; s = socket.create_server(('', 8000)); print('up'); time.sleep(1000)"
+    )
+    first, run = submit(server, ["python3", "-u", "-c", listen])
+    wait_for("it to listen", lambda: console(server, run))
+    networks = engine.inspect(name_of(server, first))["NetworkSettings"]["Networks"]
+    there = (networks["euvyra"]["IPAddress"], 8000)
+    with engine.inside():  # the machine itself does
+        socket.create_connection(there, timeout=30).close()
+    connect = f"import socket; socket.create_connection({there}, timeout=3)"
+    second, run = submit(server, ["python3", "-c", connect])
+    assert wait_closed(server, second)["exit_code"] == 1
+    assert b"TimeoutError" in console(server, run)
 
 
 def test_what_the_engine_was_told(server: Server, agent: DockerAgent, engine: Engine) -> None:
@@ -236,6 +255,16 @@ def test_the_entry_point_of_an_image_does_not_stand_before_the_command(
     job, run = submit(server, ["sh", "-c", script], image=image)
     seen = wait_closed(server, job)
     assert console(server, run) == b"/srv yes void 0\n", seen
+
+
+def test_volumes_of_an_image_go_with_its_container(
+    server: Server, agent: DockerAgent, engine: Engine
+) -> None:
+    image = engine.build("euvyra-test/volume:1", f"FROM {PYTHON}\nVOLUME /data\n")
+    job, _ = submit(server, ["touch", "/data/x"], image=image)
+    assert wait_closed(server, job)["state"] == "succeeded"
+    wait_for("the folder to go", lambda: not agent.attempts())
+    assert not engine.ok("GET", "/volumes")["Volumes"]
 
 
 def test_code_and_image_together(server: Server, agent: DockerAgent) -> None:

@@ -3,12 +3,15 @@ are on, and with the machine's own."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from docker_engine import DockerAgent, Engine
-from job_calls import MEET, console, submit, texts, wait_closed, wait_state
+from docker_engine import PYTHON, DockerAgent, Engine, Registry
+from job_calls import MEET, console, shown, submit, texts, wait_closed, wait_state
 from support import Server, wait_for
 
 
@@ -53,6 +56,46 @@ def test_a_container_that_dies_ends_the_others(server: Server, agents: list[Dock
     assert endings == ["other_rank", "exit_code", "other_rank", "other_rank"]
     assert set(texts(server, run).values()) == {"up\n"}
     wait_for("the containers to go", lambda: not any(a.containers() for a in agents))
+
+
+def test_images_are_brought_before_the_first_rank_runs(
+    server: Server, tmp_path: Path, engine: Engine
+) -> None:
+    engine.ok("POST", "/networks/create", {"Name": "gang", "CheckDuplicate": True})
+    agents: dict[str, DockerAgent] = {}
+    for name in ("n0", "n1"):
+        (tmp_path / name).mkdir()
+        agents[name] = DockerAgent(server, tmp_path / f"{name}/agent", engine, name)
+        agents[name].start("--nodes-network", "gang")
+    with (
+        contextlib.ExitStack() as stack,
+        Registry(engine, tmp_path / "registry") as registry,
+    ):
+        stack.callback(lambda: engine.ok("DELETE", "/networks/gang"))
+        for agent in agents.values():
+            stack.enter_context(agent.ended())
+        image = registry.push(PYTHON, "team/gang")
+        assert registry.process
+        registry.process.send_signal(signal.SIGSTOP)
+        job, run = submit(server, ["python3", "-c", MEET], nodes=2, image=image)
+        records = "n?/agent/attempts/t*/docker.json"
+        wait_for("their starts", lambda: len(list(tmp_path.glob(records))) == 2)
+        placements = shown(server, job)["attempts"][0]["placements"]
+        at = {part["rank"]: agents[part["agent"]] for part in placements}
+        first, other = at[0], at[1]
+        assert first.process
+        first.process.send_signal(signal.SIGSTOP)
+        registry.process.send_signal(signal.SIGCONT)
+
+        def image_of(agent: DockerAgent) -> str:
+            (folder,) = agent.attempts()
+            return str(json.loads((folder / "docker.json").read_text())["image"])
+
+        wait_for("the other's image", lambda: image_of(other) == image)
+        assert image_of(first) == "" and other.containers() == []
+        first.process.send_signal(signal.SIGCONT)
+        seen = wait_closed(server, job)
+        assert seen["state"] == "succeeded", (seen, texts(server, run))
 
 
 def test_ranks_of_one_engine_survive_their_agents(

@@ -161,8 +161,8 @@ static void put_limits(struct json_writer *w, const struct container_plan *plan)
     if (spec->cpus > 0)
         put_number(w, "NanoCpus", MIN(spec->cpus, INT64_MAX / 1000000000) * 1000000000);
     if (spec->memory_bytes > 0) {
-        put_number(w, "Memory", MAX(spec->memory_bytes, CONTAINER_MEMORY_MIN));
-        put_number(w, "MemorySwap", MAX(spec->memory_bytes, CONTAINER_MEMORY_MIN)); /* no swap */
+        put_number(w, "Memory", spec->memory_bytes);
+        put_number(w, "MemorySwap", spec->memory_bytes); /* no swap */
     }
     put_number(w, "ShmSize",
                spec->shm_bytes > 0 ? spec->shm_bytes : MIN(CONTAINER_SHM_DEFAULT, half));
@@ -251,26 +251,6 @@ static void put_host(struct json_writer *w, const struct container_plan *plan)
     json_end_object(w);
 }
 
-/* The name under which other ranks find this one. */
-static void put_alias(struct json_writer *w, const struct container_plan *plan)
-{
-    if (!plan->alias)
-        return;
-    json_put_key(w, "NetworkingConfig");
-    json_begin_object(w);
-    json_put_key(w, "EndpointsConfig");
-    json_begin_object(w);
-    json_put_key(w, plan->network);
-    json_begin_object(w);
-    json_put_key(w, "Aliases");
-    json_begin_array(w);
-    json_put_text(w, plan->alias);
-    json_end_array(w);
-    json_end_object(w);
-    json_end_object(w);
-    json_end_object(w);
-}
-
 void container_body(const struct container_plan *plan, struct json_writer *w)
 {
     const struct executor_spec *spec = plan->spec;
@@ -293,7 +273,6 @@ void container_body(const struct container_plan *plan, struct json_writer *w)
         put_text(w, "WorkingDir", spec->work_dir);
     put_labels(w, plan, gpus.data);
     put_host(w, plan);
-    put_alias(w, plan);
     json_end_object(w);
 }
 

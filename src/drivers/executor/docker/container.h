@@ -21,8 +21,6 @@
 #define CONTAINER_SHM_DEFAULT (INT64_C(4) << 30)
 /* Of /tmp where the root file system is read-only; at most half of a memory limit. */
 #define CONTAINER_TMP_DEFAULT (INT64_C(1) << 30)
-/* What the engine refuses to go below. */
-#define CONTAINER_MEMORY_MIN (INT64_C(6) << 20)
 
 struct container_plan {
     const struct executor_spec *spec;
@@ -31,7 +29,6 @@ struct container_plan {
     const char *agent;   /* for the label */
     const char *user;    /* "UID:GID" */
     const char *network; /* its name; "host": the machine's own */
-    const char *alias;   /* under which others on the network find it; NULL: none do */
     bool limits_disk;    /* the engine can */
     bool home_in_work;   /* HOME is the work folder, unless the job says another */
     bool has_key, has_config, has_ca;

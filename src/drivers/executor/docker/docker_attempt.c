@@ -524,6 +524,11 @@ void docker_attempt_address(struct docker_attempt *attempt, char *ret_address, s
     lock_leave(attempt->shared->lock);
 }
 
+void docker_attempt_go(struct docker_attempt *attempt)
+{
+    atomic_store(&attempt->goes, true);
+}
+
 void docker_attempt_wake(struct docker_attempt *attempt)
 {
     atomic_store(&attempt->woken, true);

@@ -44,6 +44,7 @@ const struct id *docker_attempt_id(const struct docker_attempt *attempt);
 /* thread: any, for the following */
 void docker_attempt_look(struct docker_attempt *attempt, struct executor_look *ret_look);
 void docker_attempt_address(struct docker_attempt *attempt, char *ret_address, size_t size);
+void docker_attempt_go(struct docker_attempt *attempt);   /* it need not wait any more */
 void docker_attempt_wake(struct docker_attempt *attempt); /* a request lies in its folder */
 
 /* Makes the network of jobs when it is missing. may block */

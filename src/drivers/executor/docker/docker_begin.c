@@ -11,6 +11,7 @@
 
 #define BODY_BYTES_MAX   (4 * 1024 * 1024)
 #define AGAIN_MS         1000
+#define GO_AGAIN_MS      100
 #define NETWORK_TRIES    20
 #define NETWORK_AGAIN_MS 100
 
@@ -91,15 +92,6 @@ const char *docker__network(const struct docker_attempt *attempt)
     return attempt->record.node_count > 1 && nodes ? nodes : DOCKER_NETWORK;
 }
 
-/* The engine's own "host" knows no names. */
-static const char *alias_of(const struct docker_attempt *attempt)
-{
-    const char *network = docker__network(attempt);
-
-    return strcmp(network, DOCKER_NETWORK) == 0 || strcmp(network, "host") == 0 ? NULL
-                                                                                : attempt->name;
-}
-
 static void tell(void *ctx, const char *progress)
 {
     struct docker_attempt *attempt = ctx;
@@ -149,7 +141,6 @@ static enum err_code create(struct docker_attempt *attempt, struct err *err)
                                   .agent = shared->agent,
                                   .user = shared->user,
                                   .network = docker__network(attempt),
-                                  .alias = alias_of(attempt),
                                   .limits_disk = shared->limits_disk,
                                   .home_in_work = shared->home_in_work,
                                   .has_key = has_file(attempt, "key"),
@@ -274,6 +265,16 @@ static enum err_code make_and_start(struct docker_attempt *attempt, bool *ret_im
     return docker_record_write(attempt->folder, &attempt->record, err);
 }
 
+/* Of several machines the first must run; False: it was stopped meanwhile. */
+static bool wait_for_first(struct docker_attempt *attempt)
+{
+    while (attempt->spec.waits && !atomic_load(&attempt->goes)) {
+        if (!docker__wait(attempt, GO_AGAIN_MS))
+            return false;
+    }
+    return true;
+}
+
 enum err_code docker__begin(struct docker_attempt *attempt, bool *ret_image_failed, struct err *err)
 {
     int64_t give_up_at;
@@ -286,6 +287,8 @@ enum err_code docker__begin(struct docker_attempt *attempt, bool *ret_image_fail
                             code == ERR_UNPROCESSABLE || code == ERR_UNAVAILABLE;
         return code;
     }
+    if (!wait_for_first(attempt))
+        return err_set(err, ERR_TIMEOUT, "it was stopped before it began");
     give_up_at = clock_mono_ms() + attempt->shared->patience_ms;
     for (;;) { /* while the engine alone is in the way */
         code = make_and_start(attempt, ret_image_failed, err);

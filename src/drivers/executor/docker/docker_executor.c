@@ -97,27 +97,6 @@ static enum err_code executor_prepare(void *ctx, const struct id *attempt,
     return OK;
 }
 
-/* What this engine cannot keep is refused, not forgotten. */
-static enum err_code check_limits(const struct docker_executor *executor,
-                                  const struct executor_spec *spec, struct err *err)
-{
-    const struct docker_host *host = &executor->shared.host;
-
-    if (!spec->image || spec->image[0] == '\0')
-        return err_set(err, ERR_UNPROCESSABLE, "the job names no image");
-    if (spec->memory_bytes > 0 && !host->limits_memory)
-        return err_set(err, ERR_UNPROCESSABLE, "this Docker engine cannot limit memory");
-    if (spec->cpus > 0 && !host->limits_cpu)
-        return err_set(err, ERR_UNPROCESSABLE, "this Docker engine cannot limit CPUs");
-    if (spec->pids > 0 && !host->limits_pids)
-        return err_set(err, ERR_UNPROCESSABLE, "this Docker engine cannot limit processes");
-    if (spec->memory_bytes > 0 && spec->memory_bytes < CONTAINER_MEMORY_MIN)
-        return err_set(err, ERR_UNPROCESSABLE,
-                       "memory %lld is below the %lld bytes a container needs",
-                       (long long)spec->memory_bytes, (long long)CONTAINER_MEMORY_MIN);
-    return OK;
-}
-
 static enum err_code executor_start(void *ctx, const struct executor_spec *spec, struct err *err)
 {
     struct docker_executor *executor = ctx;
@@ -125,7 +104,9 @@ static enum err_code executor_start(void *ctx, const struct executor_spec *spec,
 
     if (find(executor, &spec->attempt))
         return OK; /* on its way */
-    TRY(check_limits(executor, spec, err));
+    if (!spec->image || spec->image[0] == '\0')
+        return err_set(err, ERR_UNPROCESSABLE, "the job names no image");
+    TRY(docker_host_check_limits(&executor->shared.host, spec, err));
     TRY(docker_attempt_start(&executor->shared, spec, &attempt, err));
     ENSURE(keep(executor, attempt)); /* the agent has fewer */
     return OK;
@@ -203,6 +184,16 @@ static enum err_code executor_rendezvous(void *ctx, const struct id *attempt, co
     }
     TRY(net_free_port(&port, err));
     (void)snprintf(ret_text, size, is_ipv6 ? "[%s]:%d" : "%s:%d", machine, port);
+    return OK;
+}
+
+static enum err_code executor_release(void *ctx, const struct id *id, struct err *err)
+{
+    struct docker_attempt *attempt = find(ctx, id);
+
+    (void)err;
+    if (attempt)
+        docker_attempt_go(attempt);
     return OK;
 }
 
@@ -425,7 +416,10 @@ static enum err_code check_nodes_network(struct docker_executor *executor, struc
     TRY(code);
     executor->port.features |= FEATURE_BIT(FEATURE_NODES);
     executor->port.rendezvous = executor_rendezvous;
-    executor->port.meets_late = strcmp(network, "host") != 0; /* a name is known once it runs */
+    if (strcmp(network, "host") == 0)
+        return OK;
+    executor->port.meets_late = true; /* a name is known once it runs */
+    executor->port.release = executor_release;
     return OK;
 }
 

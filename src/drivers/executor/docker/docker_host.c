@@ -101,6 +101,22 @@ enum err_code docker_host_check(const struct docker_host *host, struct err *err)
     return ERR_FORBIDDEN;
 }
 
+enum err_code docker_host_check_limits(const struct docker_host *host,
+                                       const struct executor_spec *spec, struct err *err)
+{
+    if (spec->memory_bytes > 0 && !host->limits_memory)
+        return err_set(err, ERR_UNPROCESSABLE, "this Docker engine cannot limit memory");
+    if (spec->cpus > 0 && !host->limits_cpu)
+        return err_set(err, ERR_UNPROCESSABLE, "this Docker engine cannot limit CPUs");
+    if (spec->pids > 0 && !host->limits_pids)
+        return err_set(err, ERR_UNPROCESSABLE, "this Docker engine cannot limit processes");
+    if (spec->memory_bytes > 0 && spec->memory_bytes < DOCKER_MEMORY_MIN)
+        return err_set(err, ERR_UNPROCESSABLE,
+                       "memory %lld is below the %lld bytes a container needs",
+                       (long long)spec->memory_bytes, (long long)DOCKER_MEMORY_MIN);
+    return OK;
+}
+
 static bool is_13(const char *version)
 {
     return docker_version_compare(version, "1.3") >= 0 &&

@@ -3,8 +3,11 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "ports/executor.h"
 
 #define DOCKER_NOTE_BYTES 256
+/* What an engine refuses to go below. */
+#define DOCKER_MEMORY_MIN (INT64_C(6) << 20)
 
 struct docker_host {
     char version[32];         /* "20.10.24" */
@@ -23,6 +26,10 @@ struct docker_host {
 void docker_host_read(const json_t *version, const json_t *info, struct docker_host *ret_host);
 /* ERR_FORBIDDEN: its runc lets a container take over this machine. */
 MUST_CHECK enum err_code docker_host_check(const struct docker_host *host, struct err *err);
+/* What this engine cannot keep is refused, not forgotten. ERR_UNPROCESSABLE. */
+MUST_CHECK enum err_code docker_host_check_limits(const struct docker_host *host,
+                                                  const struct executor_spec *spec,
+                                                  struct err *err);
 /* What an administrator should know, one line each. Returns how many, at most `max`. */
 size_t docker_host_notes(const struct docker_host *host, char (*ret_notes)[DOCKER_NOTE_BYTES],
                          size_t max);

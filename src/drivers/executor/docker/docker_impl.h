@@ -19,6 +19,7 @@ struct docker_attempt {
     struct engine *errands; /* for short calls while the other one waits */
     struct logs *_Atomic logs;
     _Atomic bool woken;
+    _Atomic bool goes;         /* a start that waits need not any more */
     struct executor_look look; /* under shared->lock */
     char address[48];          /* the same */
     /* The rest is the thread's own. */

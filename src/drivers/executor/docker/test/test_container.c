@@ -35,7 +35,9 @@ static json_t *body_of(const struct executor_spec *spec, bool home)
                                   .network = "euvyra",
                                   .limits_disk = true,
                                   .home_in_work = home,
-                                  .has_key = true};
+                                  .has_key = true,
+                                  .has_config = true,
+                                  .has_ca = true};
     struct json_writer w;
     json_t *body = NULL;
     struct err err;
@@ -75,7 +77,11 @@ static void the_smallest_container_is_closed_in(void **state)
            "\"Mounts\":[{\"Type\":\"bind\",\"Source\":\"/data/t/work\","
            "\"Target\":\"/euvyra/work\"},{\"Type\":\"bind\",\"Source\":\"/data/t/runs\","
            "\"Target\":\"/euvyra/runs\"},{\"Type\":\"bind\",\"Source\":\"/data/t/key\","
-           "\"Target\":\"/euvyra/key\",\"ReadOnly\":true}],"
+           "\"Target\":\"/euvyra/key\",\"ReadOnly\":true},"
+           "{\"Type\":\"bind\",\"Source\":\"/data/t/config.json\","
+           "\"Target\":\"/euvyra/config.json\",\"ReadOnly\":true},"
+           "{\"Type\":\"bind\",\"Source\":\"/data/t/ca.pem\","
+           "\"Target\":\"/euvyra/ca.pem\",\"ReadOnly\":true}],"
            "\"LogConfig\":{\"Type\":\"local\",\"Config\":{\"max-size\":\"16777216\","
            "\"max-file\":\"2\",\"compress\":\"false\"}}}}");
 }
@@ -112,7 +118,7 @@ static void every_request_is_a_limit(void **state)
     expect(json_object_get(host, "DeviceRequests"),
            "[{\"Driver\":\"nvidia\",\"DeviceIDs\":[\"GPU-aaaa\",\"GPU-bbbb\"],"
            "\"Capabilities\":[[\"gpu\",\"compute\",\"utility\"]]}]");
-    expect(json_array_get(json_object_get(host, "Mounts"), 3),
+    expect(json_array_get(json_object_get(host, "Mounts"), 5),
            "{\"Type\":\"bind\",\"Source\":\"/data/sets\",\"Target\":\"/sets\",\"ReadOnly\":true}");
     expect(json_object_get(body, "WorkingDir"), "\"/euvyra/work\"");
     expect(json_object_get(body, "Env"),
@@ -120,6 +126,24 @@ static void every_request_is_a_limit(void **state)
            "\"NVIDIA_DRIVER_CAPABILITIES=compute,utility\"]");
     expect(json_object_get(json_object_get(body, "Labels"), "euvyra.gpus"),
            "\"GPU-aaaa,GPU-bbbb\"");
+}
+
+static void what_the_job_says_of_its_environment_counts(void **state)
+{
+    static const char *const own[] = {"HOME=/mine", "NVIDIA_DRIVER_CAPABILITIES=all", NULL};
+    struct executor_spec spec = small_spec();
+
+    (void)state;
+    spec.env = own;
+    spec.gpus = gpus;
+
+    CLEANUP(json_release) json_t *body = body_of(&spec, true);
+    const json_t *request =
+        json_array_get(json_object_get(json_object_get(body, "HostConfig"), "DeviceRequests"), 0);
+
+    expect(json_object_get(body, "Env"), "[\"HOME=/mine\",\"NVIDIA_DRIVER_CAPABILITIES=all\","
+                                         "\"NVIDIA_VISIBLE_DEVICES=GPU-aaaa,GPU-bbbb\"]");
+    expect(json_object_get(request, "Capabilities"), "[[\"gpu\"]]");
 }
 
 static void the_state_of_a_container_is_read(void **state)
@@ -147,6 +171,15 @@ static void the_state_of_a_container_is_read(void **state)
     assert_int_equal(container_read(document, "euvyra", &seen, &err), OK);
     assert_int_equal(seen.phase, CONTAINER_CREATED);
     assert_true(seen.ended_at == TIME_NONE);
+    json_object_set_new(json_object_get(document, "State"), "Status", json_string("paused"));
+    json_object_set_new(json_object_get(document, "State"), "Paused", json_true());
+    assert_int_equal(container_read(document, "other", &seen, &err), OK);
+    assert_int_equal(seen.phase, CONTAINER_RUNNING);
+    assert_string_equal(seen.address, "");
+    assert_false(seen.being_removed);
+    json_object_set_new(json_object_get(document, "State"), "Status", json_string("removing"));
+    assert_int_equal(container_read(document, "other", &seen, &err), OK);
+    assert_true(seen.being_removed);
     json_decref(document);
     assert_int_equal(container_read(json_null(), "euvyra", &seen, &err), ERR_UNAVAILABLE);
 }
@@ -164,6 +197,8 @@ static void the_engine_s_words_are_put_plainly(void **state)
     container_explain("exec: \"docker-init\": executable file not found in $PATH", reason,
                       &image_failed);
     assert_non_null(strstr(reason, "the Docker engine lacks"));
+    container_explain("exec: \"/srv/x\": permission denied: unknown", reason, &image_failed);
+    assert_string_equal(reason, "program \"/srv/x\" may not be run");
     container_explain("could not select device driver \"nvidia\" with capabilities: [[gpu]]",
                       reason, &image_failed);
     assert_string_equal(
@@ -176,6 +211,7 @@ static void the_engine_s_words_are_put_plainly(void **state)
     assert_true(container_never_ran(
         STR("[FATAL tini (7)] exec no such failed: No such file or directory\n"), 127, reason));
     assert_string_equal(reason, "program \"no such\" is not in the image");
+    assert_false(container_never_ran(STR("[FATAL tini (7)] exec x failed: y\n"), 1, reason));
     assert_false(container_never_ran(STR("sh: 1: x: not found\n"), 127, reason));
     assert_false(container_never_ran(STR("[FATAL tini (7)] exec x failed: y\nmore"), 127, reason));
 }
@@ -185,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smallest_container_is_closed_in),
         cmocka_unit_test(every_request_is_a_limit),
+        cmocka_unit_test(what_the_job_says_of_its_environment_counts),
         cmocka_unit_test(the_state_of_a_container_is_read),
         cmocka_unit_test(the_engine_s_words_are_put_plainly),
     };

@@ -78,6 +78,36 @@ static void an_engine_without_control_groups_limits_nothing(void **state)
     assert_int_equal(docker_host_notes(&host, notes, 2), 2);
 }
 
+static void what_an_engine_cannot_keep_is_refused(void **state)
+{
+    static const struct {
+        struct executor_spec spec;
+        const char *weak, *good; /* what is said; NULL: nothing */
+    } samples[] = {
+        {{.memory_bytes = 1 << 30}, "cannot limit memory", NULL},
+        {{.cpus = 1}, "cannot limit CPUs", NULL},
+        {{.pids = 9}, "cannot limit processes", NULL},
+        {{.memory_bytes = (6 << 20) - 1}, "cannot limit memory", "is below the 6291456 bytes"},
+        {{.shm_bytes = 1}, NULL, NULL},
+    };
+    struct docker_host weak = read_host("1.3.3", "{\"CgroupDriver\":\"none\"}");
+    struct docker_host good = read_host("1.3.3", GOOD);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        const struct docker_host *hosts[] = {&weak, &good};
+        const char *said[] = {samples[i].weak, samples[i].good};
+
+        for (int j = 0; j < 2; j++) {
+            struct err err = {0};
+            enum err_code code = docker_host_check_limits(hosts[j], &samples[i].spec, &err);
+
+            assert_int_equal(code, said[j] ? ERR_UNPROCESSABLE : OK);
+            assert_true(!said[j] || strstr(err.text, said[j]));
+        }
+    }
+}
+
 static void an_engine_that_remaps_users_says_from_where_on(void **state)
 {
     static const char info[] =
@@ -123,6 +153,7 @@ int main(void)
         cmocka_unit_test(versions_are_compared_as_numbers),
         cmocka_unit_test(an_old_runc_is_refused_and_a_newer_one_told),
         cmocka_unit_test(an_engine_without_control_groups_limits_nothing),
+        cmocka_unit_test(what_an_engine_cannot_keep_is_refused),
         cmocka_unit_test(an_engine_that_remaps_users_says_from_where_on),
         cmocka_unit_test(disk_limits_need_the_right_file_system),
     };

@@ -4,6 +4,7 @@
 
 #include "domain/targets/targets.h"
 #include "http/http_take.h"
+#include "model/job.h"
 #include "wire/agent_messages.h"
 
 #include <stdio.h>
@@ -256,6 +257,17 @@ static void take_env(struct json_reader *r)
     }
 }
 
+/* Deeper than that, as in the work folder, a volume hides nothing of the job's own. */
+static bool hides_own_files(struct str path)
+{
+    struct str rest = path;
+
+    if (!str_starts(path, STR(JOB_INSIDE)))
+        return false;
+    rest = str_n(path.data + strlen(JOB_INSIDE), path.len - strlen(JOB_INSIDE));
+    return !rest.len || (rest.data[0] == '/' && !memchr(rest.data + 1, '/', rest.len - 1));
+}
+
 static void take_mount(struct json_reader *r)
 {
     struct str path = {0};
@@ -266,6 +278,8 @@ static void take_mount(struct json_reader *r)
     json_take_bool_opt(r, "read_only", &read_only);
     if (r->code == OK && (path.len < 2 || !path_is_safe(path)))
         json_reader_fail(r, "path", "is an absolute path without \".\", \"..\" and \"//\"");
+    if (r->code == OK && hides_own_files(path))
+        json_reader_fail(r, "path", "is where a job has its own files: " JOB_INSIDE);
 }
 
 void http_take_mounts(struct http_call *call, struct json_reader *r)

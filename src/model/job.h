@@ -111,6 +111,8 @@ enum job_feature {
 const char *job_feature_name(enum job_feature feature);
 enum job_feature job_feature_from_name(struct str name); /* FEATURE_COUNT when unknown */
 
+#define JOB_INSIDE "/euvyra" /* where a job in a container sees its own files */
+
 #define JOB_NODES_MAX      1024
 #define JOB_ARRAY_MAX      1000 /* elements */
 #define JOB_STEPS_MAX      8    /* targets of its list */

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "ports/executor.h"
 
-#define CONTAINER_INSIDE     "/euvyra" /* where a job sees the attempt's folder */
+#define CONTAINER_INSIDE     JOB_INSIDE
 #define CONTAINER_NAME_BYTES 48
 #define CONTAINER_MEET_PORT  29500 /* PyTorch's usual one: in a container all ports are free */
 #define CONTAINER_PREFIX     "euvyra-"

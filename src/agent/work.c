@@ -35,6 +35,7 @@
 #define RECORD_MS_MAX    300000 /* then the record is closed as it is */
 #define UPLOAD_SLICE_MS  200
 #define PROGRESS_MS      2000 /* between reports on a long start */
+#define REMOVE_AGAIN_MS  1000
 
 struct work {
     const struct work_env *env;
@@ -484,11 +485,25 @@ static void keep_fenced(struct work *work)
         log_error("attempt.kept", "attempt", work->offer.attempt.id.text, "error", err.text);
 }
 
+/* What runs attempts may be away: it is waited for, so that nothing is left there. */
+static void remove_attempt(struct work *work)
+{
+    const struct executor_port *executor = work->env->executor;
+    struct err err = {0};
+    enum err_code code = executor->remove(executor->ctx, &work->offer.attempt.id, &err);
+
+    if (code != OK)
+        log_error("attempt.remove", "attempt", work->offer.attempt.id.text, "error", err.text);
+    while (code == ERR_UNAVAILABLE && !agent_stops(work)) {
+        work_wait(work, REMOVE_AGAIN_MS);
+        code = executor->remove(executor->ctx, &work->offer.attempt.id, &err);
+    }
+}
+
 /* Kills, waits, forgets. */
 static void drop(struct work *work)
 {
     struct executor_look look;
-    struct err err = {0};
 
     look_at(work, &look);
     while (look.phase != EXECUTOR_ENDED && look.phase != EXECUTOR_ABSENT && !agent_stops(work)) {
@@ -501,8 +516,7 @@ static void drop(struct work *work)
     give_gpus_back(work, NULL);
     if (look.phase == EXECUTOR_ENDED)
         keep_fenced(work);
-    if (work->env->executor->remove(work->env->executor->ctx, &work->offer.attempt.id, &err) != OK)
-        log_error("attempt.remove", "attempt", work->offer.attempt.id.text, "error", err.text);
+    remove_attempt(work);
 }
 
 static void watch(struct work *work)

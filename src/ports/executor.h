@@ -118,7 +118,8 @@ struct executor_port {
     enum err_code (*stop)(void *ctx, const struct id *attempt, struct err *err);
     /* Ends it without a grace; returns at once. */
     enum err_code (*kill)(void *ctx, const struct id *attempt, struct err *err);
-    /* Console text is the file `console` of the folder. Removes the folder; it must have ended. */
+    /* Console text is the file `console` of the folder. Removes the folder; it must have ended.
+     * ERR_UNAVAILABLE: what runs attempts is away now, call again. */
     enum err_code (*remove)(void *ctx, const struct id *attempt, struct err *err);
     /* All attempts that have a folder. Returns the count, at most `max`. */
     size_t (*list)(void *ctx, struct id *ret_attempts, size_t max);

@@ -174,6 +174,27 @@ def test_an_end_that_was_written_down_outlives_its_container(
     assert (seen["state"], seen["exit_code"]) == ("failed", 6), seen
 
 
+def test_a_container_goes_also_when_the_engine_was_away_at_its_end(
+    server: Server, agent: DockerAgent, engine: Engine
+) -> None:
+    script = "echo up; until [ -e /euvyra/work/go ]; do sleep 0.05; done"
+    job, run = submit(server, ["sh", "-c", script])
+    wait_for("the job's text", lambda: console(server, run))
+    assert server.process
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        go(agent)
+        wait_for("its end", (folder_of(agent) / "ended.json").exists)
+        engine.kill()
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    assert wait_closed(server, job)["state"] == "succeeded"
+    wait_for("the agent to find the engine away", lambda: "attempt.remove" in agent.log())
+    engine.start()
+    wait_for("the folder to go", lambda: not agent.attempts())
+    assert agent.containers() == []
+
+
 def test_an_engine_that_is_killed_keeps_its_containers(
     server: Server, agent: DockerAgent, engine: Engine
 ) -> None:

@@ -268,29 +268,21 @@ static enum err_code take_agent_id(struct docker_executor *executor, struct err 
     return OK;
 }
 
-/* Who a job is inside. The agent's own user where nothing else is said, so that the files that it
- * makes can be sent and removed; root of a rootless engine is the engine's own user. Where the
- * engine remaps users it is one that something inside is mapped to. */
+/* The agent's own user where nothing else is said, so that the files that it makes can be sent and
+ * removed. */
 static enum err_code take_user(struct docker_executor *executor, struct err *err)
 {
-    const struct docker_host *host = &executor->shared.host;
-    unsigned uid = executor->set_user ? executor->uid : geteuid();
-    unsigned gid = executor->set_user ? executor->gid : getegid();
+    struct docker_user user = {.uid = executor->set_user ? executor->uid : geteuid(),
+                               .gid = executor->set_user ? executor->gid : getegid()};
+    struct stat info;
+    const char *socket = engine_socket(executor->shared.engine);
 
-    if (host->rootless)
-        uid = gid = 0;
-    if (host->remaps_users && (uid < host->first_uid || gid < host->first_gid)) {
-        (void)err_set(err, ERR_INVALID,
-                      "the Docker engine remaps users: user %u, group %u are nobody inside", uid,
-                      gid);
-        err_hint(err, "--job-user names a user with numbers from %lld and %lld on",
-                 (long long)host->first_uid, (long long)host->first_gid);
-        return ERR_INVALID;
-    }
-    uid -= (unsigned)host->first_uid;
-    gid -= (unsigned)host->first_gid;
-    (void)snprintf(executor->shared.user, sizeof(executor->shared.user), "%u:%u", uid, gid);
-    executor->shared.home_in_work = uid != 0;
+    if (stat(socket, &info) != 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot look at %s", socket);
+    TRY(docker_host_take_user(&executor->shared.host, info.st_uid, &user, err));
+    (void)snprintf(executor->shared.user, sizeof(executor->shared.user), "%lld:%lld",
+                   (long long)user.uid, (long long)user.gid);
+    executor->shared.home_in_work = user.uid != 0;
     return OK;
 }
 

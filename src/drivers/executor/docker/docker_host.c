@@ -117,6 +117,30 @@ enum err_code docker_host_check_limits(const struct docker_host *host,
     return OK;
 }
 
+enum err_code docker_host_take_user(const struct docker_host *host, int64_t owner,
+                                    struct docker_user *user, struct err *err)
+{
+    if (host->rootless && user->uid != owner) {
+        (void)err_set(err, ERR_INVALID,
+                      "the Docker engine is rootless and runs as user %lld: user %lld is nobody "
+                      "inside",
+                      (long long)owner, (long long)user->uid);
+        err_hint(err, "start the agent as the engine's user, or name them with --job-user");
+        return ERR_INVALID;
+    }
+    if (host->remaps_users && (user->uid < host->first_uid || user->gid < host->first_gid)) {
+        (void)err_set(err, ERR_INVALID,
+                      "the Docker engine remaps users: user %lld, group %lld are nobody inside",
+                      (long long)user->uid, (long long)user->gid);
+        err_hint(err, "--job-user names a user with numbers from %lld and %lld on",
+                 (long long)host->first_uid, (long long)host->first_gid);
+        return ERR_INVALID;
+    }
+    user->uid = host->rootless ? 0 : user->uid - host->first_uid;
+    user->gid = host->rootless ? 0 : user->gid - host->first_gid;
+    return OK;
+}
+
 static bool is_13(const char *version)
 {
     return docker_version_compare(version, "1.3") >= 0 &&
@@ -174,7 +198,8 @@ static bool has_quota(const char *root, struct str mounts)
 
 bool docker_host_limits_disk(const struct docker_host *host, struct str mounts)
 {
-    if (strcmp(host->driver, "btrfs") == 0 || strcmp(host->driver, "zfs") == 0)
+    /* Not "btrfs": its limit counts the image too, and a job with a large one would not start. */
+    if (strcmp(host->driver, "zfs") == 0)
         return true;
     return strcmp(host->driver, "overlay2") == 0 && host->root[0] == '/' &&
            has_quota(host->root, mounts);

@@ -30,6 +30,13 @@ MUST_CHECK enum err_code docker_host_check(const struct docker_host *host, struc
 MUST_CHECK enum err_code docker_host_check_limits(const struct docker_host *host,
                                                   const struct executor_spec *spec,
                                                   struct err *err);
+struct docker_user {
+    int64_t uid, gid;
+};
+/* From a user of this machine to what they are inside: in a rootless engine root is who runs the
+ * engine (`owner` of its socket), and there is nobody else. ERR_INVALID: they are nobody inside. */
+MUST_CHECK enum err_code docker_host_take_user(const struct docker_host *host, int64_t owner,
+                                               struct docker_user *user, struct err *err);
 /* What an administrator should know, one line each. Returns how many, at most `max`. */
 size_t docker_host_notes(const struct docker_host *host, char (*ret_notes)[DOCKER_NOTE_BYTES],
                          size_t max);

@@ -83,6 +83,11 @@ void engine_free(struct engine *engine)
     curl_global_cleanup();
 }
 
+const char *engine_socket(const struct engine *engine)
+{
+    return engine->socket;
+}
+
 static size_t on_write(char *data, size_t size, size_t count, void *ctx)
 {
     struct transfer *transfer = ctx;

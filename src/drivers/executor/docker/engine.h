@@ -38,7 +38,8 @@ MUST_CHECK enum err_code engine_new(struct engine **ret_engine, const char *sock
                                     struct err *err);
 /* Another session with the same engine and version, for another thread. */
 struct engine *engine_again(const struct engine *engine);
-void engine_free(struct engine *engine); /* accepts NULL */
+void engine_free(struct engine *engine);                /* accepts NULL */
+const char *engine_socket(const struct engine *engine); /* its path */
 
 /* Asks for the engine's versions and pins the one we speak. ERR_UPGRADE: it is too old or too new.
  * *ret_version (owned by the caller) is its answer to GET /version. */

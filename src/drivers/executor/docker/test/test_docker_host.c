@@ -131,6 +131,37 @@ static void an_engine_that_remaps_users_says_from_where_on(void **state)
     assert_false(read_host("1.3.3", GOOD).remaps_users);
 }
 
+static void a_user_is_who_they_are_inside(void **state)
+{
+    static const struct {
+        struct docker_host host;
+        struct docker_user user, inside;
+        bool refused;
+    } samples[] = {
+        {{.rootless = false}, {1000, 100}, {1000, 100}, false},
+        {{.rootless = true}, {500, 100}, {0, 0}, false},
+        {{.rootless = true}, {0, 0}, {0, 0}, true},
+        {{.rootless = true}, {1000, 100}, {0, 0}, true},
+        {{.remaps_users = true, .first_uid = 3000, .first_gid = 4000}, {3001, 4000}, {1, 0}, false},
+        {{.remaps_users = true, .first_uid = 3000, .first_gid = 4000}, {2999, 4000}, {0, 0}, true},
+        {{.remaps_users = true, .first_uid = 3000, .first_gid = 4000}, {3000, 3999}, {0, 0}, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        struct docker_user user = samples[i].user;
+        struct err err = {0};
+        enum err_code code = docker_host_take_user(&samples[i].host, 500, &user, &err);
+
+        assert_int_equal(code, samples[i].refused ? ERR_INVALID : OK);
+        assert_true(!samples[i].refused || strstr(err.text, "nobody inside"));
+        if (code == OK) {
+            assert_int_equal(user.uid, samples[i].inside.uid);
+            assert_int_equal(user.gid, samples[i].inside.gid);
+        }
+    }
+}
+
 static void disk_limits_need_the_right_file_system(void **state)
 {
     struct docker_host host = read_host("1.3.3", GOOD);
@@ -143,8 +174,10 @@ static void disk_limits_need_the_right_file_system(void **state)
         docker_host_limits_disk(&host, STR("/dev/sdb /var/lib/docker xfs rw,noquota 0 0\n")));
     assert_false(docker_host_limits_disk(
         &host, STR("/dev/sdb /var/lib/dock xfs rw,prjquota 0 0\n/dev/sda / ext4 rw 0 0\n")));
-    (void)snprintf(host.driver, sizeof(host.driver), "btrfs");
+    (void)snprintf(host.driver, sizeof(host.driver), "zfs");
     assert_true(docker_host_limits_disk(&host, STR("")));
+    (void)snprintf(host.driver, sizeof(host.driver), "btrfs"); /* it would count the image too */
+    assert_false(docker_host_limits_disk(&host, STR("")));
 }
 
 int main(void)
@@ -155,6 +188,7 @@ int main(void)
         cmocka_unit_test(an_engine_without_control_groups_limits_nothing),
         cmocka_unit_test(what_an_engine_cannot_keep_is_refused),
         cmocka_unit_test(an_engine_that_remaps_users_says_from_where_on),
+        cmocka_unit_test(a_user_is_who_they_are_inside),
         cmocka_unit_test(disk_limits_need_the_right_file_system),
     };
 

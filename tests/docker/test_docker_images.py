@@ -56,6 +56,9 @@ def test_a_tag_becomes_a_digest_once(
     assert (console(server, run), image_of(server, job)) == (b"one\n", first)
     second = registry.push(small_image(engine, "euvyra-test/word:2", "two\n"), "team/word")
     assert second != first
+    engine.ok(
+        "POST", f"/images/{first}/tag?repo={HOST}/team/word&tag=1"
+    )  # as a pull by hand left it
     job, run = submit(server, ["cat", "/word"], image=f"{HOST}/team/word:1")  # the tag has moved
     assert wait_closed(server, job)["state"] == "succeeded"
     assert (console(server, run), image_of(server, job)) == (b"two\n", second)
@@ -160,8 +163,9 @@ def test_a_private_registry_wants_the_job_s_credential(
             seen = wait_closed(server, job)
             assert (seen["state"], console(server, run)) == ("succeeded", b"mine\n"), seen
             assert image_of(server, job) == digest
-        job, _ = submit(server, ["true"], image=image)  # being here does not make it public
-        assert "refuses image" in reason(server, job)
+        for name in (image, digest):  # being here does not make it public
+            job, _ = submit(server, ["true"], image=name)
+            assert "refuses image" in reason(server, job)
         assert "sesame" not in agent.log()
         for file in (engine.folder / "docker.log", *agent.folder.rglob("*")):
             assert not file.is_file() or password.encode() not in file.read_bytes(), file
@@ -258,6 +262,25 @@ def test_a_container_that_another_agent_has_made_is_left_alone(
         assert engine.inspect(name)["State"]["Running"]
     finally:
         engine.remove(name)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_restart_of_the_agent_in_a_pull_ends_no_job(
+    server: Server, agent: DockerAgent, engine: Engine, registry: Registry, number: int
+) -> None:
+    image = registry.push(small_image(engine, "euvyra-test/word:7", "came\n"), "team/came")
+    forget(engine, "team/came")
+    assert registry.process
+    registry.process.send_signal(signal.SIGSTOP)
+    job, run = submit(server, ["cat", "/word"], image=image)
+    wait_state(server, job, "starting")
+    wait_for("its start", lambda: list(agent.folder.glob("attempts/t*/docker.json")))
+    agent.kill(number)
+    agent.start()
+    registry.process.send_signal(signal.SIGCONT)
+    seen = wait_closed(server, job)
+    assert (seen["state"], len(seen["attempts"])) == ("succeeded", 1), seen
+    assert console(server, run) == b"came\n"
 
 
 def test_a_registry_that_stays_away_fails_the_job(

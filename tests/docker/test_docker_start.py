@@ -140,6 +140,32 @@ def test_bad_starts_are_one_clear_line(server: Server, tmp_path: Path, engine: E
     assert "--allow-old-runc" in start_badly(agent, *here).stderr
 
 
+def test_a_socket_that_is_not_for_the_agent_is_told(
+    server: Server, tmp_path: Path, engine: Engine
+) -> None:
+    agent = DockerAgent(server, tmp_path / "agent", engine)
+    for folder in [engine.folder, tmp_path, *tmp_path.parents]:
+        if folder != Path("/tmp") and folder.is_relative_to("/tmp"):
+            folder.chmod(0o755)
+    agent.folder.mkdir()
+    for path in (agent.folder, agent.key_file):
+        os.chown(path, 65534, 65534)
+    done = subprocess.run(
+        [
+            *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
+            *(str(BUILD / "euvyra-agent"), "--server", agent.url, "--dir", str(agent.folder)),
+            *("--key-file", str(agent.key_file), "--executor", "docker", "--image", PYTHON),
+            *("--docker-socket", str(engine.socket)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    said = f"may not use the Docker engine at {engine.socket}"
+    assert (done.returncode, said in done.stderr) == (77, True), done.stderr
+
+
 def test_a_network_that_is_not_ours_is_left_alone(
     server: Server, tmp_path: Path, engine: Engine
 ) -> None:

@@ -54,7 +54,7 @@ struct work {
     bool stop_sent, kill_sent;
     bool released; /* of a start that waits for the first machine */
     int64_t release_at_ms;
-    bool told_starting, told_running, told_ended, uploaded, gave_gpus_back;
+    bool told_starting, told_running, told_ended, console_refused, uploaded, gave_gpus_back;
     bool gpu_failed; /* and this is why it failed: */
     char gpu_reason[EXECUTOR_REASON_BYTES];
     char progress[EXECUTOR_REASON_BYTES]; /* as it was told last */
@@ -281,7 +281,8 @@ static void obey(struct work *work, const struct executor_look *look)
         log_error("attempt.signal", "attempt", id->text, "error", err.text);
 }
 
-/* Sends the next piece of console text. True when something went. */
+/* Sends the next piece of console text. True when something went. What the server refuses, or what
+ * cannot be read after the end, never will: console_refused. */
 static bool send_console(struct work *work, int64_t console_bytes)
 {
     char path[WORK_PATH_BYTES + 16];
@@ -293,17 +294,19 @@ static bool send_console(struct work *work, int64_t console_bytes)
     CLEANUP(file_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     char *piece = mem_alloc(CONSOLE_BYTES);
     int64_t want = MIN(console_bytes - work->console_offset, CONSOLE_BYTES);
-    bool sent = false;
+    enum call_outcome outcome = work->ended_ms ? CALL_REFUSED : CALL_AGAIN;
 
     if (fd >= 0 && want > 0)
         got = pread(fd, piece, (size_t)want, (off_t)work->console_offset);
+    (void)err_set(&err, ERR_IO, "%s cannot be read", path);
     if (got > 0)
-        sent = settle(
-            work,
-            call_console(&work->calls, str_n(piece, (size_t)got), &work->console_offset, &err),
-            "console", &err);
+        outcome =
+            call_console(&work->calls, str_n(piece, (size_t)got), &work->console_offset, &err);
     mem_free(piece);
-    return sent;
+    if (want > 0)
+        (void)settle(work, outcome, "console", &err);
+    work->console_refused = want > 0 && outcome == CALL_REFUSED;
+    return outcome == CALL_DONE;
 }
 
 static struct wire_status ended_status(const struct work *work, const struct executor_look *look)
@@ -385,8 +388,7 @@ static bool close_step(struct work *work, const struct executor_look *look)
         work->told_ended = tell(work, &status, "ended");
         return false;
     }
-    if (work->console_offset < status.console_bytes &&
-        clock_mono_ms() - work->ended_ms < RECORD_MS_MAX) {
+    if (work->console_offset < status.console_bytes && !work->console_refused) {
         (void)send_console(work, status.console_bytes);
         return false;
     }
@@ -467,7 +469,7 @@ static bool live_step(struct work *work, const struct executor_look *look)
         work->health.due = !tell(work, &status, "health");
         return true;
     }
-    return send_console(work, look->console_bytes);
+    return !work->console_refused && send_console(work, look->console_bytes);
 }
 
 /* The attempt was given away, perhaps while this machine could not be reached: what it did until

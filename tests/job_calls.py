@@ -22,7 +22,7 @@ else:
             break
         except ConnectionRefusedError:  # a name that is not known would end it
             time.sleep(0.05)
-print("rank", rank, "of", nodes)
+print("rank", rank, "of", nodes, flush=True)
 """
 
 

@@ -77,7 +77,8 @@ def test_images_are_brought_before_the_first_rank_runs(
         image = registry.push(PYTHON, "team/gang")
         assert registry.process
         registry.process.send_signal(signal.SIGSTOP)
-        job, run = submit(server, ["python3", "-c", MEET], nodes=2, image=image)
+        stay = "while not os.path.exists('/euvyra/work/go'): time.sleep(0.02)\n"
+        job, run = submit(server, ["python3", "-c", MEET + stay], nodes=2, image=image)
         records = "n?/agent/attempts/t*/docker.json"
         wait_for("their starts", lambda: len(list(tmp_path.glob(records))) == 2)
         placements = shown(server, job)["attempts"][0]["placements"]
@@ -92,8 +93,13 @@ def test_images_are_brought_before_the_first_rank_runs(
             return str(json.loads((folder / "docker.json").read_text())["image"])
 
         wait_for("the other's image", lambda: image_of(other) == image)
-        assert image_of(first) == "" and other.containers() == []
+        assert image_of(first) == ""
         first.process.send_signal(signal.SIGCONT)
+        wait_for("both to run", lambda: len(texts(server, run)) == 2)
+        began = engine.inspect(first.containers()[0])["State"]["StartedAt"]
+        assert engine.inspect(other.containers()[0])["Created"] > began
+        for agent in (first, other):
+            (agent.attempts()[0] / "work/go").touch()
         seen = wait_closed(server, job)
         assert seen["state"] == "succeeded", (seen, texts(server, run))
 

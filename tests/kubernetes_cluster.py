@@ -19,12 +19,13 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import euvyra
+from relay import copy
 from support import BUILD, ROOT, WAIT_S, Server, make_id
 
 RIG = ROOT / "tests/rigs/kubernetes"
@@ -278,18 +279,6 @@ class Registry:
         self.silent.clear()
         self.server.shutdown()
         self.server.server_close()
-
-
-def copy(
-    source: socket.socket,
-    target: socket.socket,
-    change: Callable[[bytes], bytes] = lambda data: data,
-) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(change(data))
-    with contextlib.suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
 
 
 class KubernetesAgent:

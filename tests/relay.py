@@ -8,10 +8,14 @@ import threading
 from collections.abc import Callable
 
 
-def copy(source: socket.socket, sink: socket.socket) -> None:
+def copy(
+    source: socket.socket,
+    sink: socket.socket,
+    change: Callable[[bytes], bytes] = lambda data: data,
+) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
-            sink.sendall(data)
+            sink.sendall(change(data))
     with contextlib.suppress(OSError):
         sink.shutdown(socket.SHUT_WR)
 

@@ -39,7 +39,7 @@ openssl req -x509 -new -key ca.key -days 30 -subj /CN=rig-ca -out ca.crt 2>/dev/
 key sa
 openssl ec -in sa.key -pubout -out sa.pub 2>/dev/null
 cert apiserver /CN=kube-apiserver serverAuth \
-    "IP:127.0.0.1,IP:10.96.0.1,DNS:localhost,DNS:kubernetes.default.svc"
+    "IP:127.0.0.1,IP:10.96.0.1,IP:$bridge,DNS:localhost,DNS:kubernetes.default.svc"
 cert kubelet-client /O=system:masters/CN=apiserver-kubelet-client clientAuth
 cert kubelet-server /O=system:nodes/CN=system:node:127.0.0.1 serverAuth "IP:127.0.0.1"
 cert euvyrad /CN=euvyrad serverAuth "IP:127.0.0.1,IP:$bridge"

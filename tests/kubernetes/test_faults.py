@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from job_calls import console, shown, submit, wait_closed
-from kubernetes_cluster import Cluster, Front, KubernetesAgent, Namespace, SecondNode
+from kubernetes_cluster import BOX, Cluster, Front, KubernetesAgent, Namespace, SecondNode
 from kubernetes_proxy import LOSE, Answer, ApiProxy, status
-from support import Server, report, wait_for
+from support import Server, make_id, report, wait_for
 
 COUNT = "i=0; while [ $i -lt {n} ]; do echo $i; i=$((i+1)); sleep {pause}; done"
 
@@ -95,7 +95,7 @@ def test_streams_that_are_cut_go_on(
         status(500, "InternalError"),
         (503, {"Content-Type": "text/html"}, b"<html>no backend</html>"),
         (200, {"Content-Type": "text/html"}, b"<html>please log in</html>"),
-        (307, {"Location": "https://127.0.0.1:1/"}, b""),
+        (307, {"Location": "/followed"}, b""),
     ],
     ids=["429", "500", "503", "no-json", "redirect"],
 )
@@ -108,6 +108,7 @@ def test_answers_that_are_errors_are_waited_out(
     seen = wait_closed(server, job, 180)
     assert (seen["state"], len(seen["attempts"])) == ("succeeded", 1), seen
     assert console(server, run) == counted(20)
+    assert not [path for _, path in proxy.asked if path == "/followed"]
 
 
 def test_a_change_whose_answer_was_lost_is_made_once(
@@ -137,9 +138,10 @@ def test_a_place_in_a_watch_that_is_gone_is_listed_anew(
     gone: list[str] = []
 
     def refuse(method: str, path: str) -> Answer | None:
-        if "watch=1" in path and len(gone) < 4:
-            gone.append(path)
-            if len(gone) % 2:
+        if "watch=1" in path and (len(gone) < 4 or path in gone):
+            if path not in gone:
+                gone.append(path)
+            if gone.index(path) % 2:
                 return status(410, "Expired")
             event = {"type": "ERROR", "object": {"kind": "Status", "code": 410}}
             return 200, {"Content-Type": "application/json"}, json.dumps(event).encode() + b"\n"
@@ -189,24 +191,50 @@ def test_an_end_waits_for_what_its_pod_says(
     assert console(server, run) == counted(20)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, {"Content-Type": "text/plain"}, b"unable to retrieve container logs for x://y\n"),
+        (307, {"Location": "/followed"}, b""),
+        status(404, "NotFound"),
+    ],
+    ids=["no-log", "redirect", "404"],
+)
 def test_a_node_that_once_does_not_find_a_log_is_asked_again(
-    server: Server, proxied: KubernetesAgent, proxy: ApiProxy, space: Namespace
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy, answer: Answer
 ) -> None:
+    """A node says so in place of the text when its runtime is too busy to answer."""
     asked: list[str] = []
 
     def forget(method: str, path: str) -> Answer | None:
-        """A node says so in place of the text, when its runtime is too busy to answer."""
         if "/log?" not in path or len(asked) >= 3:
             return None
         asked.append(path)
-        text = b"unable to retrieve container logs for containerd://abc\n"
-        return 200, {"Content-Type": "text/plain"}, text
+        return answer
 
     proxy.rule = forget
     job, run = submit_counting(server, 5, 0.01)
     assert wait_closed(server, job)["state"] == "succeeded"
     assert console(server, run) == counted(5)
     assert len(asked) == 3
+
+
+def test_a_log_that_ends_while_its_container_runs_is_read_on(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy
+) -> None:
+    ended: list[str] = []
+
+    def end(method: str, path: str) -> Answer | None:
+        if "/log?" not in path or len(ended) >= 3:
+            return None
+        ended.append(path)
+        return 200, {"Content-Type": "text/plain"}, b""
+
+    proxy.rule = end
+    job, run = submit_counting(server, 50, 0.1)
+    assert wait_closed(server, job)["state"] == "succeeded"
+    assert console(server, run) == counted(50)
+    assert len(ended) == 3
 
 
 def test_a_log_that_never_ends_is_left(
@@ -258,13 +286,17 @@ def test_a_job_that_is_submitted_while_the_api_server_is_away_starts_later(
     assert console(server, run) == counted(5)
 
 
-@pytest.mark.parametrize("kind", ["pod", "job"])
+@pytest.mark.parametrize(
+    ("kind", "cascade"), [("pod", "background"), ("job", "background"), ("job", "orphan")]
+)
 def test_what_is_deleted_by_hand_has_ended(
-    server: Server, agent: KubernetesAgent, space: Namespace, kind: str
+    server: Server, agent: KubernetesAgent, space: Namespace, kind: str, cascade: str
 ) -> None:
+    """A pod whose Job alone was deleted is ended too."""
     job, run = submit(server, ["sh", "-c", "echo up; exec sleep 1000"], retries=0)
     wait_for("its text", lambda: console(server, run))
-    space.kubectl("delete", f"{kind}s", "--all", "--wait=false", "--grace-period=1")
+    how = ("--wait=false", "--grace-period=1", f"--cascade={cascade}")
+    space.kubectl("delete", f"{kind}s", "--all", *how)
     seen = wait_closed(server, job, 120)
     attempt = seen["attempts"][0]
     assert f"its {kind.title() if kind == 'job' else kind} was deleted in the cluster" in (
@@ -302,6 +334,28 @@ def test_a_job_of_ours_without_an_attempt_is_swept(
     folder.rmdir()
     agent.start()
     wait_for("the Job to go", lambda: not space.items("jobs"))
+
+
+def test_more_jobs_than_a_page_holds_are_seen(
+    server: Server, agent: KubernetesAgent, space: Namespace
+) -> None:
+    file = agent.folder / "attempts/kubernetes-agent"
+    wait_for("its name in the cluster", file.exists)
+    agent.kill()
+    name = file.read_text()
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": BOX}]}
+
+    def job() -> dict[str, Any]:
+        attempt = make_id("t")
+        labels = {"euvyra.eu/agent": name, "euvyra.eu/attempt": attempt}
+        spec = {"suspend": True, "template": {"spec": pod}}
+        metadata = {"name": f"euvyra-{attempt}", "labels": labels}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    many = {"apiVersion": "v1", "kind": "List", "items": [job() for _ in range(201)]}
+    space.kubectl("create", "-f", "-", text=json.dumps(many))
+    agent.start()
+    wait_for("all to be swept", lambda: not space.items("jobs"))
 
 
 def test_a_removal_that_was_not_heard_is_made_good(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from agents import Agent
+from small_disk import small_disk
 from support import Server, wait_for
 from test_agent import console, submit, wait_closed
 
@@ -46,20 +46,16 @@ def test_a_folder_that_grows_beyond_its_limit_ends_its_job(server: Server, agent
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MiB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", folder], check=True)
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "small", "8m") as folder:
+        yield folder
 
 
 def test_a_job_that_fills_the_disk_says_so_and_the_agent_goes_on(
-    server: Server, small_disk: Path
+    server: Server, disk: Path
 ) -> None:
     fill = "dd if=/dev/zero of=all bs=1M || exit 9"
-    with Agent(server, small_disk / "agent") as agent:
+    with Agent(server, disk / "agent") as agent:
         job, _ = submit(server, ["sh", "-c", fill])
         shown = wait_closed(server, job)
         assert (shown["ending"], shown["exit_code"]) == ("disk_full", 9)

@@ -6,13 +6,11 @@ import hashlib
 import json
 import random
 import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from docker_engine import DockerAgent, Engine
 from job_calls import console, shown, submit, wait_closed
+from small_disk import grow, small_disk
 from support import Server, wait_for
 
 MB = 1024 * 1024
@@ -105,16 +103,6 @@ def test_two_streams_keep_their_lines(server: Server, agent: DockerAgent) -> Non
     assert [line for line in lines if line[0] == "e"] == [f"err {i}" for i in range(1, 2001)]
 
 
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
-
-
 def test_a_full_disk_of_the_agent_holds_text_back_and_loses_none(
     server: Server, tmp_path: Path, engine: Engine
 ) -> None:
@@ -133,6 +121,6 @@ def test_a_full_disk_of_the_agent_holds_text_back_and_loses_none(
         # Said once while it runs, and once when the rest is read after its end.
         wait_for("the disk to be full", lambda: troubles() > 1)
         assert shown(server, job)["state"] in ("running", "starting")
-        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+        grow(disk, "64m")
         assert wait_closed(server, job)["state"] == "succeeded"
         assert console(server, run) == b"".join(b"line %d\n" % i for i in range(1_000_000))

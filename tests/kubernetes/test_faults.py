@@ -207,7 +207,7 @@ def test_a_node_that_once_does_not_find_a_log_is_asked_again(
     asked: list[str] = []
 
     def forget(method: str, path: str) -> Answer | None:
-        if "/log?" not in path or len(asked) >= 3:
+        if "/log?" not in path or len(asked) >= 6:
             return None
         asked.append(path)
         return answer
@@ -216,7 +216,7 @@ def test_a_node_that_once_does_not_find_a_log_is_asked_again(
     job, run = submit_counting(server, 5, 0.01)
     assert wait_closed(server, job)["state"] == "succeeded"
     assert console(server, run) == counted(5)
-    assert len(asked) == 3
+    assert len(asked) == 6
 
 
 def test_a_log_that_ends_while_its_container_runs_is_read_on(
@@ -235,6 +235,29 @@ def test_a_log_that_ends_while_its_container_runs_is_read_on(
     assert wait_closed(server, job)["state"] == "succeeded"
     assert console(server, run) == counted(50)
     assert len(ended) == 3
+
+
+def test_a_log_that_grows_after_its_container_s_end_is_read_on(
+    server: Server, proxied: KubernetesAgent, proxy: ApiProxy, space: Namespace
+) -> None:
+    """Runtimes may still write the last lines then."""
+    given: list[str] = []
+
+    def withhold(method: str, path: str) -> Answer | None:
+        if "/log?" not in path or given:
+            return None
+        text = ""
+        if space.pod_state("main") == "terminated":
+            name = space.pod()["metadata"]["name"]
+            text = space.kubectl("logs", name, "-c", "main", "--timestamps")
+            given.append("".join(text.splitlines(keepends=True)[:3]))
+        return 200, {"Content-Type": "text/plain"}, "".join(given).encode()
+
+    proxy.rule = withhold
+    job, run = submit_counting(server, 10, 0.05)
+    assert wait_closed(server, job)["state"] == "succeeded"
+    assert console(server, run) == counted(10)
+    assert given
 
 
 def test_a_log_that_never_ends_is_left(

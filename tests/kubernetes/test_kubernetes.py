@@ -7,11 +7,13 @@ import json
 import signal
 import tarfile
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from job_calls import console, shown, submit, wait_closed
-from kubernetes_cluster import FOREIGN, PY, KubernetesAgent, Namespace, Registry
+from kubernetes_cluster import FOREIGN, PY, Front, KubernetesAgent, Namespace, Registry
+from small_disk import grow, small_disk
 from support import Server, wait_for
 
 TRAINING = """
@@ -344,6 +346,27 @@ def test_long_and_odd_console_text_arrives_whole(
     let_end(space)
     assert wait_closed(server, job)["state"] == "succeeded"
     assert console(server, run) == want + b"no end of line"
+
+
+def test_a_full_disk_of_the_agent_holds_text_back_and_loses_none(
+    server: Server, space: Namespace, front: Front, tmp_path: Path
+) -> None:
+    with (
+        small_disk(tmp_path / "disk", "4m") as disk,
+        KubernetesAgent(server, space, front, disk / "agent") as agent,
+    ):
+        wait_for("the agent", lambda: "agent.ready" in agent.log)
+        lines = "i=0; while [ $i -lt 6000 ]; do printf '%01000d\\n' $i; i=$((i+1)); done"
+        script = f"{lines}; until [ -e /tmp/end ]; do sleep 0.05; done"
+        job, run = submit(server, ["sh", "-c", script])
+        wait_for("the disk to be full", lambda: "No space" in agent.log)
+        assert shown(server, job)["state"] == "running"
+        grow(disk, "64m")
+        want = b"".join(b"%01000d\n" % i for i in range(6000))
+        wait_for("all lines", lambda: len(console(server, run)) == len(want))
+        let_end(space)
+        assert wait_closed(server, job)["state"] == "succeeded"
+        assert console(server, run) == want
 
 
 def test_a_service_is_asked_in_its_pod(server: Server, agent: KubernetesAgent) -> None:

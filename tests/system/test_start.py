@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from small_disk import grow, small_disk
 from support import BUILD, Log, Server, make_id
 
 
@@ -80,19 +81,15 @@ def test_a_folder_that_cannot_be_written_is_named() -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MB; needs root."""
+def disk(tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() != 0:
         pytest.skip("mounting needs root")
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder], check=True)
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    with small_disk(tmp_path / "small", "3m") as folder:
+        yield folder
 
 
-def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
-    data = small_disk / "data"
+def test_a_full_disk_refuses_writes_and_loses_nothing(disk: Path) -> None:
+    data = disk / "data"
     server = Server(data).start()
     server.ok("PUT", "/api/v1/projects/demo", {})
     run = make_id("r")
@@ -110,7 +107,7 @@ def test_a_full_disk_refuses_writes_and_loses_nothing(small_disk: Path) -> None:
     assert server.ok("GET", f"/api/v1/runs/{run}")["id"] == run  # reading goes on
     writers = server.ok("GET", f"/api/v1/runs/{run}/writers")["items"]
     assert writers[0]["committed_offset"] == log.sent
-    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    grow(disk, "64m")
     assert server.append(run, log).status == 200  # recovers by itself
     server.stop()
     with Server(data) as again:

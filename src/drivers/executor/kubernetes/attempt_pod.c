@@ -3,6 +3,7 @@
  * The end is told once the log is whole: then exit.json says it for good. */
 #include "drivers/executor/kubernetes/attempt_pod.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "drivers/common/end_reason.h"
 #include "drivers/executor/kubernetes/pod_calls.h"
@@ -57,7 +58,9 @@ struct attempt_pod {
     int64_t committed_bytes;       /* of the console */
     char log_whole[KUBE_ID_BYTES]; /* UID of the pod whose log was read to its end */
     enum err_code log_code;
-    bool log_cut; /* by us, before its end */
+    struct err log_err;
+    bool log_cut;      /* by us, before its end */
+    bool log_troubled; /* it was said that it cannot be kept */
     int64_t log_heard_ms;
 };
 
@@ -365,12 +368,10 @@ static void round_of(struct attempt_pod *pod)
 
 static bool commit_log(struct attempt_pod *pod, bool now)
 {
-    struct err err = {0};
-
     if (!pod->log.dirty || (!now && clock_mono_ms() - pod->committed_ms < COMMIT_MS))
         return true;
     pod->committed_ms = clock_mono_ms();
-    pod->log_code = pod_log_commit(&pod->log, &err);
+    pod->log_code = pod_log_commit(&pod->log, &pod->log_err);
     if (pod->log_code != OK)
         return false;
     pod->committed_bytes = pod_log_bytes(&pod->log);
@@ -380,10 +381,9 @@ static bool commit_log(struct attempt_pod *pod, bool now)
 static bool on_log(void *ctx, struct str data)
 {
     struct attempt_pod *pod = ctx;
-    struct err err = {0};
 
     pod->log_heard_ms = clock_mono_ms();
-    pod->log_code = pod_log_take(&pod->log, data, &err);
+    pod->log_code = pod_log_take(&pod->log, data, &pod->log_err);
     return pod->log_code == OK && commit_log(pod, false);
 }
 
@@ -428,6 +428,10 @@ static void reopen_log(struct attempt_pod *pod)
 {
     struct err err = {0};
 
+    if (!pod->log_troubled)
+        log_warn("attempt.console", "attempt", pod->options.attempt.text, "error",
+                 pod->log_err.text);
+    pod->log_troubled = true;
     pod_log_close(&pod->log);
     if (pod_log_open(&pod->log, pod->folder, pod->record.console_bytes_max, &err) != OK)
         note(pod, err.text); /* tried again in the next round */
@@ -483,6 +487,8 @@ static void follow_log(struct attempt_pod *pod)
         code = ERR_IO;
     if (code == ERR_IO)
         reopen_log(pod);
+    else
+        pod->log_troubled = false;
     is_new = pod->log.written + pod->log.left_out != before;
     if (is_whole(pod, code, ended, is_new))
         (void)snprintf(pod->log_whole, sizeof(pod->log_whole), "%s", uid);

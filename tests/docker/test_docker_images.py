@@ -82,6 +82,7 @@ def test_what_is_wrong_with_an_image_is_told_apart(
 ) -> None:
     job, _ = submit(server, ["true"], image=f"{HOST}/team/nothing:1")
     assert reason(server, job) == f"image {HOST}/team/nothing:1 does not exist"
+    assert shown(server, job)["ending"] == "image"
     gone = f"{HOST}/team/word@sha256:{'0' * 64}"
     registry.push(PYTHON, "team/word")
     job, _ = submit(server, ["true"], image=gone)

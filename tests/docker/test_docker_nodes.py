@@ -75,10 +75,12 @@ def test_images_are_brought_before_the_first_rank_runs(
         for agent in agents.values():
             stack.enter_context(agent.ended())
         image = registry.push(PYTHON, "team/gang")
+        newer = engine.build("euvyra-test/gang:2", f"FROM {PYTHON}\nLABEL newer=yes\n")
+        tag = image.split("@")[0] + ":1"
         assert registry.process
         registry.process.send_signal(signal.SIGSTOP)
         stay = "while not os.path.exists('/euvyra/work/go'): time.sleep(0.02)\n"
-        job, run = submit(server, ["python3", "-c", MEET + stay], nodes=2, image=image)
+        job, run = submit(server, ["python3", "-c", MEET + stay], nodes=2, image=tag)
         records = "n?/agent/attempts/t*/docker.json"
         wait_for("their starts", lambda: len(list(tmp_path.glob(records))) == 2)
         placements = shown(server, job)["attempts"][0]["placements"]
@@ -94,10 +96,14 @@ def test_images_are_brought_before_the_first_rank_runs(
 
         wait_for("the other's image", lambda: image_of(other) == image)
         assert image_of(first) == ""
+        other.kill()  # and the image stays the one that it was
+        assert registry.push(newer, "team/gang") != image
+        other.start("--nodes-network", "gang")
         first.process.send_signal(signal.SIGCONT)
         wait_for("both to run", lambda: len(texts(server, run)) == 2)
         began = engine.inspect(first.containers()[0])["State"]["StartedAt"]
-        assert engine.inspect(other.containers()[0])["Created"] > began
+        made = engine.inspect(other.containers()[0])
+        assert made["Created"] > began and made["Config"]["Image"] == image
         for agent in (first, other):
             (agent.attempts()[0] / "work/go").touch()
         seen = wait_closed(server, job)

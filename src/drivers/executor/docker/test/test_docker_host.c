@@ -172,6 +172,8 @@ static void disk_limits_need_the_right_file_system(void **state)
         &host, STR("/dev/sda / ext4 rw 0 0\n/dev/sdb /var/lib/docker xfs rw,prjquota 0 0\n")));
     assert_false(
         docker_host_limits_disk(&host, STR("/dev/sdb /var/lib/docker xfs rw,noquota 0 0\n")));
+    assert_false(
+        docker_host_limits_disk(&host, STR("/dev/sdb /var/lib/docker ext4 rw,prjquota 0 0\n")));
     assert_false(docker_host_limits_disk(
         &host, STR("/dev/sdb /var/lib/dock xfs rw,prjquota 0 0\n/dev/sda / ext4 rw 0 0\n")));
     (void)snprintf(host.driver, sizeof(host.driver), "zfs");

@@ -18,6 +18,7 @@ static void a_name_has_a_repository_and_a_tag_or_a_digest(void **state)
         {"python:3.13", "python", "3.13", "https://index.docker.io/v1/", false},
         {"team/train", "team/train", "latest", "https://index.docker.io/v1/", false},
         {"localhost/train:2", "localhost/train", "2", "localhost", false},
+        {"box:5000/a", "box:5000/a", "latest", "box:5000", false},
         {"127.0.0.1:5000/a/b", "127.0.0.1:5000/a/b", "latest", "127.0.0.1:5000", false},
         {"127.0.0.1:5000/a/b:7", "127.0.0.1:5000/a/b", "7", "127.0.0.1:5000", false},
         {"reg.example.org/a@sha256:12", "reg.example.org/a", "sha256:12", "reg.example.org", true},
@@ -71,6 +72,7 @@ static void troubles_are_told_apart(void **state)
         {500, "dial tcp 127.0.0.1:5000: connect: connection refused", ERR_UNAVAILABLE},
         {500, "net/http: request canceled while waiting for connection", ERR_UNAVAILABLE},
         {0, "toomanyrequests: You have reached your pull rate limit", ERR_UNAVAILABLE},
+        {403, "denied: toomanyrequests: retry-after: 5s", ERR_UNAVAILABLE},
         {500, "received unexpected HTTP status: 502 Bad Gateway", ERR_UNAVAILABLE},
     };
 

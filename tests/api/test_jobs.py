@@ -679,3 +679,55 @@ def test_of_a_job_that_runs_only_the_priority_changes(server: Server) -> None:
     assert server.ok("PATCH", path, {"priority": 9})["priority"] == 9
     shown = server.ok("GET", path)
     assert (shown["state"], shown["queue"]) == ("running", "default")
+
+
+def gang_of_two(server: Server) -> tuple[str, str, list[Agent], list[str]]:
+    """A running job on two machines: its id, its attempt, agents and tokens by rank."""
+    agents = [Agent(server, f"n{number}") for number in range(2)]
+    for agent in agents:
+        agent.poll()
+    job = submit(server, nodes=2, retries=0)
+    offers = sorted(((a.offer(), a) for a in agents), key=lambda one: int(one[0]["rank"]))
+    attempt = str(offers[0][0]["attempt"])
+    for verb, body in (("accept", None), ("status", {"state": "running"})):
+        for offer, agent in offers:
+            assert agent.tell(attempt, offer["token"], verb, body).status == 200
+    return job, attempt, [a for _, a in offers], [str(o["token"]) for o, _ in offers]
+
+
+def is_final(server: Server, job: str) -> bool:
+    console = server.send("GET", f"/api/v1/runs/{show(server, job)['run']}/console")
+    return console.headers["euvyra-final"] == "1"
+
+
+def test_a_gang_whose_last_machine_is_lost_has_its_record_closed(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", "--lost-after", "1") as server:
+        server.ok("PUT", "/api/v1/projects/demo", {})
+        job, attempt, agents, tokens = gang_of_two(server)
+        agents[0].held[attempt] = tokens[0]
+        ended = {"state": "ended", "exit_code": 3, "final": True}
+        assert agents[0].tell(attempt, tokens[0], "status", ended).status == 200
+
+        def has_ended() -> bool:
+            agents[0].poll()
+            return str(show(server, job)["state"]) == "failed"
+
+        wait_for("the loss", has_ended)
+        assert show(server, job)["exit_code"] == 3
+        assert is_final(server, job)
+
+
+def test_a_lost_rank_does_not_close_the_record_of_the_others(tmp_path: Path) -> None:
+    with Server(tmp_path / "data", "--lost-after", "1") as server:
+        server.ok("PUT", "/api/v1/projects/demo", {})
+        job, attempt, agents, tokens = gang_of_two(server)
+        agents[0].held[attempt] = tokens[0]
+        wait_for("the loss", lambda: agents[0].poll()["stop"] == [attempt])
+        ended = {"state": "ended", "signal": 15, "stopped": True}
+        assert agents[0].tell(attempt, tokens[0], "status", ended).status == 200
+        assert show(server, job)["state"] == "failed"
+        assert not is_final(server, job)
+        assert agents[0].console(attempt, tokens[0], 0, b"last words\n").status == 200
+        ended["final"] = True
+        assert agents[0].tell(attempt, tokens[0], "status", ended).status == 200
+        assert is_final(server, job)

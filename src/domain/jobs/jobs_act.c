@@ -182,7 +182,9 @@ enum err_code jobs__said(struct cmd *cmd, struct job *job, struct jobs_ranks *ra
         return OK;
     price(job, &ranks->attempt, &event);
     TRY(jobs__happen(cmd, job, ranks, &event, err));
-    if (event.kind == JOB_EVENT_LOST && job_state_ended(job->state))
+    /* Nothing more comes of a lost rank, and perhaps nothing of the others either. */
+    if (said->kind == JOB_EVENT_LOST && job_state_ended(job->state) &&
+        ranks_all_final(ranks->placements, ranks->count))
         return jobs__happen(cmd, job, ranks, &last, err);
     return OK;
 }

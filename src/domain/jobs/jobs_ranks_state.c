@@ -64,14 +64,6 @@ static bool all_at_least(const struct placement *p, size_t count, enum attempt_s
     return true;
 }
 
-static bool all_final(const struct placement *p, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!p[i].final)
-            return false;
-    return true;
-}
-
 /* A gang costs for all its machines until its last rank has ended. */
 static int64_t node_ms(const struct placement *p, size_t count, int64_t run_time_ms)
 {
@@ -146,6 +138,14 @@ static enum ranks_outcome apply_end(struct placement *all, size_t count, size_t 
     return RANKS_EVENT;
 }
 
+bool ranks_all_final(const struct placement *p, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!p[i].final)
+            return false;
+    return true;
+}
+
 enum ranks_outcome ranks_apply(struct placement *placements, size_t count, size_t which,
                                const struct job_event *said, struct job_event *ret_event)
 {
@@ -164,7 +164,7 @@ enum ranks_outcome ranks_apply(struct placement *placements, size_t count, size_
     *ret_event = *said;
     if (said->kind == JOB_EVENT_FINAL) {
         p->final = true;
-        return all_final(placements, count) ? RANKS_EVENT : RANKS_ONE;
+        return ranks_all_final(placements, count) ? RANKS_EVENT : RANKS_ONE;
     }
     p->state = reached[said->kind];
     if (said->kind == JOB_EVENT_RUNNING)

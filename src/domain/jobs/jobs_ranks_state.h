@@ -16,6 +16,8 @@ enum ranks_outcome {
  * bad end asks the others to stop, and is the attempt's when all have ended. */
 enum ranks_outcome ranks_apply(struct placement *placements, size_t count, size_t which,
                                const struct job_event *said, struct job_event *ret_event);
+/* Nothing more comes of any of them. */
+bool ranks_all_final(const struct placement *placements, size_t count);
 /* Asks all to stop, for CANCEL and EVICT; those that only have an offer end at once. With
  * WITHDRAWN all end. */
 void ranks_stop(struct placement *placements, size_t count, const struct job_event *event);

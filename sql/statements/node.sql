@@ -106,17 +106,22 @@ FROM attempt_gpu g JOIN attempt a ON a.id = g.attempt_id JOIN job j ON j.id = a.
 WHERE g.agent_id = :agent_id AND g.last_ms >= :from_ms AND g.first_ms < :to_ms
 ORDER BY g.first_ms LIMIT :limit;
 
--- Running attempts all of whose GPUs are idle, longest first, with what their projects want.
+-- Running attempts whose mark is not what it has to be. All GPUs of an attempt are idle where all its agents say so, by readings
+-- that reach as far as its project allows: an agent that is not heard says nothing.
 -- name: attempt_idle_list
-SELECT x.id, x.job_id, CASE WHEN x.known = x.agents AND x.idles = x.agents THEN x.idle END AS since, x.marked FROM (
-    SELECT a.id AS id, a.job_id AS job_id, max(g.idle_ms) AS idle, a.idle_ms AS marked, count(g.agent_id) AS known,
-        count(g.idle_ms) AS idles,
-        (SELECT count(DISTINCT l.agent_id) FROM placement l WHERE l.attempt_id = a.id) AS agents
-    FROM attempt a JOIN attempt_gpu g ON g.attempt_id = a.id
-    WHERE a.final = 0 AND a.state = 'running'
-    GROUP BY a.id, a.job_id, a.idle_ms) x
-WHERE (x.known = x.agents AND x.idles = x.agents AND x.idle < :before_ms) OR x.marked IS NOT NULL
-ORDER BY x.id LIMIT :limit;
+SELECT y.id, y.job_id, y.since FROM (
+    SELECT x.id AS id, x.job_id AS job_id, x.marked AS marked,
+        CASE WHEN x.known = x.agents AND x.idles = x.agents AND x.heard - x.idle >= x.idle_minutes * 60000 THEN x.idle END AS since
+    FROM (
+        SELECT a.id AS id, a.job_id AS job_id, a.idle_ms AS marked, p.idle_minutes AS idle_minutes, max(g.idle_ms) AS idle,
+            min(g.last_ms) AS heard, count(g.agent_id) AS known, count(g.idle_ms) AS idles,
+            (SELECT count(DISTINCT l.agent_id) FROM placement l WHERE l.attempt_id = a.id) AS agents
+        FROM attempt a JOIN attempt_gpu g ON g.attempt_id = a.id JOIN job j ON j.id = a.job_id
+            JOIN project p ON p.id = j.project_id
+        WHERE a.final = 0 AND a.state = 'running'
+        GROUP BY a.id, a.job_id, a.idle_ms, p.idle_minutes) x) y
+WHERE (y.since IS NULL) <> (y.marked IS NULL)
+ORDER BY y.id LIMIT :limit;
 
 -- name: attempt_idle_set
 UPDATE attempt SET idle_ms = :idle_ms WHERE id = :id;

@@ -391,23 +391,20 @@ enum err_code store_node_jobs(struct store *store, agent_id agent, struct arena 
     return OK;
 }
 
-enum err_code store_attempt_idle_list(struct store *store, time_ms before, int limit,
-                                      struct arena *arena, struct idle_attempt **ret_list,
-                                      size_t *ret_count, struct err *err)
+enum err_code store_attempt_idle_list(struct store *store, int limit, struct arena *arena,
+                                      struct idle_attempt **ret_list, size_t *ret_count,
+                                      struct err *err)
 {
     CLEANUP(db__result_release) struct db_result r = {0};
     struct idle_attempt *list = NULL;
     size_t count = 0, room = 0;
     bool row = false;
 
-    TRY(db__query(store->db, SQL_ATTEMPT_IDLE_LIST,
-                  ARGS(ARG_I64("before_ms", before), ARG_I64("limit", limit)), &r, err));
+    TRY(db__query(store->db, SQL_ATTEMPT_IDLE_LIST, ARGS(ARG_I64("limit", limit)), &r, err));
     for (TRY(db__next(&r, &row, err)); row; TRY(db__next(&r, &row, err))) {
         list = arena_more(arena, list, count, &room, sizeof *list);
-        list[count++] = (struct idle_attempt){.attempt = {db__i64(&r, 0)},
-                                              .job = {db__i64(&r, 1)},
-                                              .since = db__time(&r, 2),
-                                              .marked = db__time(&r, 3)};
+        list[count++] = (struct idle_attempt){
+            .attempt = {db__i64(&r, 0)}, .job = {db__i64(&r, 1)}, .since = db__time(&r, 2)};
     }
     *ret_list = list;
     *ret_count = count;

@@ -76,15 +76,14 @@ MUST_CHECK enum err_code store_node_jobs(struct store *store, agent_id agent, st
                                          struct node_job **ret_jobs, size_t *ret_count,
                                          struct err *err);
 
-/* Running attempts all of whose GPUs have been idle since before `before`, and those that are
- * marked as idle. */
+/* Running attempts that are to be marked as idle, or to be so no more: their GPUs have all been
+ * idle for as long as their project allows, as far as readings reach. */
 struct idle_attempt {
     attempt_id attempt;
     job_id job;
-    time_ms since;  /* TIME_NONE: one of its machines is busy */
-    time_ms marked; /* TIME_NONE: it is not */
+    time_ms since; /* TIME_NONE: the mark goes */
 };
-MUST_CHECK enum err_code store_attempt_idle_list(struct store *store, time_ms before, int limit,
+MUST_CHECK enum err_code store_attempt_idle_list(struct store *store, int limit,
                                                  struct arena *arena,
                                                  struct idle_attempt **ret_list, size_t *ret_count,
                                                  struct err *err);

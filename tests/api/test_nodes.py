@@ -280,7 +280,8 @@ def test_a_project_can_have_idle_jobs_stopped(node: Node, server: Server) -> Non
     shown = server.ok("PATCH", "/api/v1/projects/demo", policy)
     assert (shown["idle_gpus"], shown["idle_minutes"]) == ("stop", 10)
     job, attempt = running(node)
-    node.ok(node.sample(9 * MINUTE, 0, 0, attempts=[use(attempt, 0)]))
+    idle = [use(attempt, 0)]
+    node.ok(node.sample(9 * MINUTE, 0, 0, attempts=idle), node.sample(0, 0, 0, attempts=idle))
     server.ok("PATCH", "/api/v1/projects/demo", {"idle_minutes": 8})
     wait_for("the stop", lambda: node.agent.poll()["stop"] == [attempt])
     assert job_of(node, job)["state"] == "stopping"
@@ -288,6 +289,28 @@ def test_a_project_can_have_idle_jobs_stopped(node: Node, server: Server) -> Non
     assert "so it was stopped" in alerts[0]["text"]
     for bad in ({"idle_gpus": "kill"}, {"idle_minutes": 4}):
         assert server.call("PATCH", "/api/v1/projects/demo", bad).status == 400
+
+
+def test_an_agent_that_is_not_heard_does_not_say_that_gpus_are_idle(
+    node: Node, server: Server
+) -> None:
+    server.ok("PATCH", "/api/v1/projects/demo", {"idle_gpus": "stop"})
+    quiet, attempt = running(node)
+    node.ok(
+        node.sample(60 * MINUTE, 0, 0, attempts=[use(attempt, 0)]),
+        node.sample(40 * MINUTE, 0, 0, attempts=[use(attempt, 0)]),
+    )
+    other = Node(Agent(server, "other"))
+    other.tell({"uuid": "GPU-a"}, {"uuid": "GPU-b"})
+    job = submit(server, gpus=1, exclude=["rack1"])
+    heard = started(server, other.agent, job)[0]
+    other.ok(
+        other.sample(40 * MINUTE, 0, 0, attempts=[use(heard, 0)]),
+        other.sample(0, 0, 0, attempts=[use(heard, 0)]),
+    )
+    wait_for("the stop", lambda: job_of(other, job)["state"] == "stopping")
+    assert job_of(node, quiet)["state"] == "running"
+    assert job_of(node, quiet)["idle_since"] is None
 
 
 def test_a_machine_in_maintenance_starts_nothing_and_says_why(node: Node, server: Server) -> None:

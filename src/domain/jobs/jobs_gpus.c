@@ -10,8 +10,7 @@
 #include "store/store_node.h"
 #include "store/store_project.h"
 
-#define IDLE_MINUTE_MS   60000
-#define IDLE_LIST_MAX    1000
+#define IDLE_LIST_MAX    1000 /* of one sweep */
 #define PLACES_BYTES_MAX 1024
 
 /* What a batch of readings says of one attempt. */
@@ -175,21 +174,18 @@ static enum err_code sweep_one(struct cmd *cmd, const struct idle_attempt *idle,
 {
     struct project project;
     struct job job;
-    bool too_long;
+    bool stops;
 
     TRY(store_job_by_id(cmd->store, idle->job, cmd->arena, &job, err));
-    TRY(store_project_get(cmd->store, job.project_name, cmd->arena, &project, err));
-    too_long =
-        idle->since != TIME_NONE && cmd->now - idle->since >= project.idle_minutes * IDLE_MINUTE_MS;
-    if (too_long == (idle->marked != TIME_NONE))
-        return OK;
-    TRY(store_attempt_idle_set(cmd->store, idle->attempt, too_long ? idle->since : TIME_NONE, err));
-    if (!too_long) {
+    TRY(store_attempt_idle_set(cmd->store, idle->attempt, idle->since, err));
+    if (idle->since == TIME_NONE) {
         cmd_notice(cmd, NOTICE_JOB, job.project, job.project_name, &job.public_id);
         return OK;
     }
-    TRY(alert_owner(cmd, &job, &project, is_stopped(&job, &project), err));
-    return is_stopped(&job, &project) ? stop_idle(cmd, &job, &project, err) : OK;
+    TRY(store_project_get(cmd->store, job.project_name, cmd->arena, &project, err));
+    stops = is_stopped(&job, &project);
+    TRY(alert_owner(cmd, &job, &project, stops, err));
+    return stops ? stop_idle(cmd, &job, &project, err) : OK;
 }
 
 enum err_code jobs_idle_sweep(struct cmd *cmd, struct err *err)
@@ -197,8 +193,7 @@ enum err_code jobs_idle_sweep(struct cmd *cmd, struct err *err)
     struct idle_attempt *list;
     size_t count = 0;
 
-    TRY(store_attempt_idle_list(cmd->store, cmd->now - PROJECT_IDLE_MINUTES_MIN * IDLE_MINUTE_MS,
-                                IDLE_LIST_MAX, cmd->arena, &list, &count, err));
+    TRY(store_attempt_idle_list(cmd->store, IDLE_LIST_MAX, cmd->arena, &list, &count, err));
     for (size_t i = 0; i < count; i++)
         TRY(sweep_one(cmd, &list[i], err));
     return OK;

@@ -10,6 +10,6 @@
  * that it does not hold counts for nothing. */
 MUST_CHECK enum err_code jobs_node_sampled(struct cmd *cmd, const struct wire_samples *samples,
                                            struct err *err);
-/* Marks running jobs all of whose GPUs have been idle for as long as their project allows, tells
- * their owners, and stops them where the project wants that. */
+/* Marks running jobs all of whose GPUs were idle for as long as their project allows, as far as
+ * readings reach, tells their owners, and stops them where the project wants that. */
 MUST_CHECK enum err_code jobs_idle_sweep(struct cmd *cmd, struct err *err);

@@ -123,8 +123,8 @@ VALUES (:writer_id, :log_offset, :record_type, :payload);
 
 -- name: dump_alert_read
 SELECT w.public_id AS writer, x.log_offset, x.level, x.title, x.body, x.at_ms, x.received_ms
-FROM alert x JOIN writer w ON w.id = x.writer_id
-WHERE w.run_id = :run_id
+FROM alert x LEFT JOIN writer w ON w.id = x.writer_id
+WHERE x.run_id = :run_id
 ORDER BY x.id LIMIT :limit OFFSET :skip;
 
 -- name: dump_alert_write

@@ -313,6 +313,23 @@ def test_an_agent_that_is_not_heard_does_not_say_that_gpus_are_idle(
     assert job_of(node, quiet)["idle_since"] is None
 
 
+def test_an_alert_of_the_server_itself_is_exported(node: Node, server: Server) -> None:
+    job, attempt = running(node)
+    idle = [use(attempt, 0)]
+    node.ok(node.sample(40 * MINUTE, 0, 0, attempts=idle), node.sample(0, 0, 0, attempts=idle))
+    wait_for("the mark", lambda: job_of(node, job)["idle_since"])
+    told = server.ok("GET", "/api/v1/projects/demo/alerts")["items"]
+    saved = server.send("GET", f"/api/v1/runs/{job_of(node, job)['run']}/export").body
+    server.ok("PUT", "/api/v1/projects/copy", {})
+    path = f"/api/v1/projects/copy/runs/{make_id('r')}/import"
+    headers = {"Content-Type": "application/octet-stream"}
+    answer = server.send("POST", path, saved, headers)
+    assert answer.status // 100 == 2, answer.body
+    (copied,) = server.ok("GET", "/api/v1/projects/copy/alerts")["items"]
+    for name in ("level", "title", "text", "at"):
+        assert copied[name] == told[0][name]
+
+
 def test_a_machine_in_maintenance_starts_nothing_and_says_why(node: Node, server: Server) -> None:
     path = f"/api/v1/agents/{node.agent.id}/maintenance"
     shown = server.ok("PUT", path, {"reason": "new fans"})

@@ -88,7 +88,7 @@ static const struct dump_column record_columns[] = {
     {"payload", DUMP_BYTES, false},
 };
 static const struct dump_column alert_columns[] = {
-    {"writer", DUMP_WRITER, false},   {"log_offset", DUMP_I64, false}, {"level", DUMP_TEXT, false},
+    {"writer", DUMP_WRITER, true},    {"log_offset", DUMP_I64, false}, {"level", DUMP_TEXT, false},
     {"title", DUMP_TEXT, false},      {"body", DUMP_TEXT, false},      {"at_ms", DUMP_I64, false},
     {"received_ms", DUMP_I64, false},
 };

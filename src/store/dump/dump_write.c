@@ -158,6 +158,8 @@ static enum err_code take_column(struct writing *w, const struct dump_column *co
         /* An export of an older version lacks columns that came later. */
         if (!column->may_be_null)
             return wrong(w, err, column->name, "is missing");
+        if (column->kind == DUMP_WRITER)
+            return OK; /* add_owners says so */
         add(w, (struct db_arg){.name = column->name, .kind = DB_NULL});
         return OK;
     }
@@ -201,7 +203,8 @@ static enum err_code add_owners(struct writing *w, struct err *err)
     if (owner != OWNED_BY_PROJECT && owner != OWNED_BY_WRITER)
         add(w, (struct db_arg)ARG_I64("run_id", w->load->run.v));
     if (owner == OWNED_BY_WRITER || owner == OWNED_BY_SERIES || owner == OWNED_BY_ALL)
-        add(w, (struct db_arg)ARG_I64("writer_id", w->writer.v));
+        add(w, w->writer.v ? (struct db_arg)ARG_I64("writer_id", w->writer.v)
+                           : (struct db_arg){.name = "writer_id", .kind = DB_NULL});
     return OK;
 }
 

@@ -69,7 +69,7 @@ UPDATE agent SET maintenance = :maintenance, maintenance_until_ms = :until_ms WH
 -- name: agent_list_of_target
 SELECT {agent_columns}
 FROM agent a JOIN target t ON t.id = a.target_id
-WHERE a.target_id = :target_id AND a.removed_ms IS NULL ORDER BY a.id LIMIT :limit;
+WHERE a.target_id = :target_id AND a.removed_ms IS NULL AND a.id > :after_id ORDER BY a.id LIMIT :limit;
 
 -- name: agent_remove
 UPDATE agent SET removed_ms = :now_ms, name = :freed_name WHERE id = :id;

@@ -7,7 +7,6 @@
 #include "gen/http_routes.h"
 #include "http/http_render.h"
 
-#define NODES_MAX       1000 /* of a target, in one answer */
 #define BUCKETS_DEFAULT 240
 #define RANGE_MS        (INT64_C(3600) * 1000)
 
@@ -195,7 +194,9 @@ struct sums {
     int64_t nodes, gpus, used, ill, foreign, readings, tenths;
 };
 
-static void add_node(struct sums *sums, const struct agent *a, const struct node_view *view)
+static enum err_code add_node(struct http_call *call, const struct agent *a,
+                              const struct node_view *view, time_ms since, struct sums *sums,
+                              struct err *err)
 {
     sums->nodes++;
     sums->used += a->gpus_used;
@@ -207,6 +208,7 @@ static void add_node(struct sums *sums, const struct agent *a, const struct node
     }
     if (!view->gpu_count)
         sums->gpus += a->gpus; /* an agent that stands for machines it cannot see */
+    return nodes_utilization(&call->cmd, a->id, since, &sums->readings, &sums->tenths, err);
 }
 
 static void render_sums(struct json_writer *w, const struct sums *s, time_ms since)
@@ -228,30 +230,45 @@ static void render_sums(struct json_writer *w, const struct sums *s, time_ms sin
     json_end_object(w);
 }
 
+/* Sums are over all machines, also those of later pages, and looked for once. */
 enum err_code http_target_nodes(struct http_call *call, struct err *err)
 {
     struct json_writer *w = &call->json;
     time_ms since = call->cmd.now - NODE_KEEP_MS;
+    size_t count = 0, shown = 0, limit = (size_t)http_call_limit(call);
+    const char *next = NULL;
     struct target target;
     struct agent *agents;
     struct sums sums = {0};
-    size_t count = 0;
+    int64_t after;
 
     since -= since % NODE_HOUR_MS;
+    TRY(http_call_cursor_i64(call, &after, err));
     TRY(targets_get(&call->cmd, http_call_path(call, 0), &target, err));
-    TRY(agents_of_target(&call->cmd, target.id, &agents, &count, err));
+    TRY(agents_of_target(&call->cmd, target.id, after, &agents, &count, err));
     json_begin_object(w);
     json_put_key(w, "items");
     json_begin_array(w);
-    for (size_t i = 0; i < MIN(count, NODES_MAX); i++) {
+    for (size_t i = 0; i < count; i++) {
+        const struct agent *a = &agents[i];
         struct node_view view;
-        TRY(nodes_view(&call->cmd, agents[i].id, &view, err));
-        TRY(nodes_utilization(&call->cmd, agents[i].id, since, &sums.readings, &sums.tenths, err));
-        add_node(&sums, &agents[i], &view);
-        TRY(render_node(call, &agents[i], is_excluded(&target, agents[i].name), &view, err));
+        if (shown == limit && !next)
+            next = http_call_number_cursor(call, agents[i - 1].id.v);
+        if (next && after)
+            break;
+        TRY(nodes_view(&call->cmd, a->id, &view, err));
+        if (!after)
+            TRY(add_node(call, a, &view, since, &sums, err));
+        if (next)
+            continue;
+        TRY(render_node(call, a, is_excluded(&target, a->name), &view, err));
+        shown++;
     }
     json_end_array(w);
-    render_sums(w, &sums, since);
+    json_put_key(w, "next_cursor");
+    json_put_text(w, next);
+    if (!after)
+        render_sums(w, &sums, since);
     json_end_object(w);
     return OK;
 }

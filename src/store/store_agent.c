@@ -142,13 +142,14 @@ enum err_code store_agent_list(struct store *store, agent_id after, int limit, s
     return add_use(store, *ret_agents, *ret_count, err);
 }
 
-enum err_code store_agent_list_of_target(struct store *store, target_id target, struct arena *arena,
-                                         struct agent **ret_agents, size_t *ret_count,
-                                         struct err *err)
+enum err_code store_agent_list_of_target(struct store *store, target_id target, agent_id after,
+                                         struct arena *arena, struct agent **ret_agents,
+                                         size_t *ret_count, struct err *err)
 {
     TRY(agent_many(store, SQL_AGENT_LIST_OF_TARGET,
-                   ARGS(ARG_I64("target_id", target.v), ARG_I64("limit", AGENTS_MAX)), arena,
-                   ret_agents, ret_count, err));
+                   ARGS(ARG_I64("target_id", target.v), ARG_I64("after_id", after.v),
+                        ARG_I64("limit", AGENTS_MAX)),
+                   arena, ret_agents, ret_count, err));
     return add_use(store, *ret_agents, *ret_count, err);
 }
 

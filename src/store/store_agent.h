@@ -33,8 +33,9 @@ MUST_CHECK enum err_code store_agent_list(struct store *store, agent_id after, i
                                           struct arena *arena, struct agent **ret_agents,
                                           size_t *ret_count, struct err *err);
 MUST_CHECK enum err_code store_agent_list_of_target(struct store *store, target_id target,
-                                                    struct arena *arena, struct agent **ret_agents,
-                                                    size_t *ret_count, struct err *err);
+                                                    agent_id after, struct arena *arena,
+                                                    struct agent **ret_agents, size_t *ret_count,
+                                                    struct err *err);
 /* Those that hold attempts whose record is not complete; without what these use. */
 MUST_CHECK enum err_code store_agent_holding(struct store *store, int limit, struct arena *arena,
                                              struct agent **ret_agents, size_t *ret_count,

@@ -352,6 +352,19 @@ def test_a_machine_in_maintenance_starts_nothing_and_says_why(node: Node, server
     assert server.call("PUT", path, {"reason": "x"}, key=bob).status == 403
 
 
+def test_machines_come_in_pages_with_sums_over_all_in_the_first(node: Node, server: Server) -> None:
+    for name in ("b", "c", "d"):
+        Node(Agent(server, name)).tell({"uuid": "GPU-a", "ill": "it does not answer"})
+    path = "/api/v1/targets/local/nodes?limit=2"
+    first = server.ok("GET", path)
+    last = server.ok("GET", f"{path}&cursor={first['next_cursor']}")
+    names = [[item["name"] for item in page["items"]] for page in (first, last)]
+    assert names == [["rack1", "b"], ["c", "d"]]
+    sums = first["sums"]
+    assert (sums["nodes"], sums["gpus"], sums["gpus_ill"], sums["gpus_idle"]) == (4, 5, 3, 2)
+    assert last["next_cursor"] is None and "sums" not in last
+
+
 def test_a_gpu_that_is_not_named_any_more_is_missed(node: Node) -> None:
     node.tell({"uuid": "GPU-b"}, {"uuid": "GPU-c", "ill": "it does not answer"})
     gpus = node.show()["gpus"]

@@ -23,10 +23,11 @@ import {
   type JobForecast,
   type JobState,
   type JobWhy,
+  type MachineNode,
   type Me,
   type Metric,
-  type NodeList,
   type NodeSamples,
+  type NodeSums,
   type Project,
   type Queue,
   type Run,
@@ -453,7 +454,7 @@ interface Page<T> {
 
 const PAGES_MAX = 20
 
-/** All there is of a list that an administrator made by hand. */
+/** All there is of a list that is not longer than what people make by hand. */
 async function everyPage<T>(page: (cursor: string) => Promise<Page<T>>): Promise<T[]> {
   const found: T[] = []
   let cursor = ''
@@ -601,13 +602,30 @@ export function liveRefresher(queries: QueryClient, waitMs = 1000): (event: Live
   }
 }
 
-export const useNodes = (target: string): Asked<NodeList> =>
+export interface Nodes {
+  items: MachineNode[]
+  sums: NodeSums
+}
+
+/** All machines of a target; the first page has the sums over all. */
+async function nodesOf(target: string): Promise<Nodes> {
+  const found: { sums: NodeSums | undefined } = { sums: undefined }
+  const items = await everyPage(async (cursor) => {
+    const params = { path: { target }, query: pageQuery(cursor) }
+    const page = await ask(client.GET('/api/v1/targets/{target}/nodes', { params }))
+    found.sums ??= page.sums
+    return page
+  })
+  if (!found.sums) throw new Error('the list of machines has no sums')
+  return { items, sums: found.sums }
+}
+
+export const useNodes = (target: string): Asked<Nodes> =>
   useQuery({
     queryKey: ['nodes', target],
     enabled: target !== '',
     refetchInterval: 10_000, // readings come without an event
-    queryFn: () =>
-      ask(client.GET('/api/v1/targets/{target}/nodes', { params: { path: { target } } })),
+    queryFn: () => nodesOf(target),
   })
 
 export type NodeRange = '1h' | '24h' | '7d'

@@ -841,7 +841,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The machines of a target with their GPUs, at most 1000, and sums over them */
+        /** The machines of a target with their GPUs, and sums over all of them */
         get: operations["target_nodes"];
         put?: never;
         post?: never;
@@ -2502,7 +2502,9 @@ export interface components {
         };
         NodeList: {
             items: components["schemas"]["Node"][];
-            sums: {
+            next_cursor: string | null;
+            /** @description Over all machines of the target; in the first page */
+            sums?: {
                 nodes: number;
                 gpus: number;
                 gpus_used: number;
@@ -4432,7 +4434,12 @@ export interface operations {
     };
     target_nodes: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The next_cursor of the page before */
+                cursor?: components["parameters"]["cursor"];
+                /** @description Items a page; 100 when absent */
+                limit?: components["parameters"]["limit"];
+            };
             header?: never;
             path: {
                 target: components["parameters"]["target"];

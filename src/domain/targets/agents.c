@@ -127,10 +127,11 @@ enum err_code agents_get(struct cmd *cmd, const struct id *id, struct agent *ret
     return OK;
 }
 
-enum err_code agents_of_target(struct cmd *cmd, target_id target, struct agent **ret_agents,
-                               size_t *ret_count, struct err *err)
+enum err_code agents_of_target(struct cmd *cmd, target_id target, int64_t after,
+                               struct agent **ret_agents, size_t *ret_count, struct err *err)
 {
-    return store_agent_list_of_target(cmd->store, target, cmd->arena, ret_agents, ret_count, err);
+    return store_agent_list_of_target(cmd->store, target, (agent_id){after}, cmd->arena, ret_agents,
+                                      ret_count, err);
 }
 
 static enum err_code maintain(struct cmd *cmd, const struct agent *agent, const char *detail,

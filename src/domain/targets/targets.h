@@ -64,8 +64,8 @@ MUST_CHECK enum err_code agents_create(struct cmd *cmd, const struct id *id, str
                                        bool *ret_created, struct err *err);
 MUST_CHECK enum err_code agents_get(struct cmd *cmd, const struct id *id, struct agent *ret_agent,
                                     struct err *err);
-/* By id, with what they use. */
-MUST_CHECK enum err_code agents_of_target(struct cmd *cmd, target_id target,
+/* Those after `after`, by id, with what they use. */
+MUST_CHECK enum err_code agents_of_target(struct cmd *cmd, target_id target, int64_t after,
                                           struct agent **ret_agents, size_t *ret_count,
                                           struct err *err);
 /* It starts nothing until `until`; TIME_NONE: until agents_maintenance_end. What runs there goes

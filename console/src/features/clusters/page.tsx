@@ -1,8 +1,8 @@
 // Clusters: every target with what its GPUs do; one target with its machines, GPUs as squares.
 import type { ReactElement } from 'react'
 import { Link } from 'wouter'
-import type { MachineNode, NodeList, Target } from '../../api/client'
-import { useNodes, useTargets } from '../../api/queries'
+import type { MachineNode, NodeSums, Target } from '../../api/client'
+import { type Nodes, useNodes, useTargets } from '../../api/queries'
 import { formatAgo, formatBytes, formatInteger, formatTime } from '../../base/format'
 import { t } from '../../base/i18n'
 import { Command, Empty, Shown } from '../../widgets/empty'
@@ -28,7 +28,7 @@ function Attach({ target, text }: { target: string; text: string }): ReactElemen
   )
 }
 
-function Sums({ sums }: { sums: NodeList['sums'] }): ReactElement {
+function Sums({ sums }: { sums: NodeSums }): ReactElement {
   const figures: [string, string, boolean][] = [
     [t('clusters.gpus'), formatInteger(sums.gpus), false],
     [t('clusters.used'), formatInteger(sums.gpus_used), false],
@@ -177,11 +177,7 @@ function NodeTable({ nodes }: { nodes: MachineNode[] }): ReactElement {
   )
 }
 
-function Cluster(props: {
-  name: string
-  found: NodeList
-  target: Target | undefined
-}): ReactElement {
+function Cluster(props: { name: string; found: Nodes; target: Target | undefined }): ReactElement {
   const { name, found, target } = props
   useTitle(name)
   return (

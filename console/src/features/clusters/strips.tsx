@@ -88,6 +88,24 @@ function Strip({ name, series, top, now, text }: StripProps): ReactElement {
   )
 }
 
+const stripOf = (
+  name: string,
+  series: NodeSeries,
+  top: number,
+  now: number | null | undefined,
+  text: (value: number) => string,
+): StripProps => ({ name, series, top, now: now ?? null, text })
+
+function Strips({ rows }: { rows: StripProps[] }): ReactElement {
+  return (
+    <>
+      {rows.map((row) => (
+        <Strip key={row.name} {...row} />
+      ))}
+    </>
+  )
+}
+
 const place = (at: string, times: Times): number => {
   const from = Date.parse(times.from)
   const share = (Date.parse(at) - from) / (Date.parse(times.to) - from)
@@ -144,8 +162,16 @@ export function GpuStrips(props: { gpu: NodeGpu; samples: NodeSamples }): ReactE
   const { gpu, samples } = props
   const read = samples.gpus.find((one) => one.place === gpu.place)
   if (!read) return null
-  const power = Math.max(100, ...known(read.watts.max))
+  const { now } = gpu
+  const memory = Math.max(gpu.memory_bytes, 1)
   const heat = Math.max(100, ...known(read.celsius.max))
+  const power = Math.max(100, ...known(read.watts.max))
+  const rows: StripProps[] = [
+    stripOf(t('node.percent'), read.percent, 100, now.percent, percent),
+    stripOf(t('node.memory'), read.memory_bytes, memory, now.memory_bytes, formatBytes),
+    stripOf(t('node.celsius'), read.celsius, heat, now.celsius, celsius),
+    stripOf(t('node.watts'), read.watts, power, now.watts, watts),
+  ]
   return (
     <section className="gpu-strips" aria-label={t('node.gpu', { place: gpu.place })}>
       <h2>
@@ -157,34 +183,7 @@ export function GpuStrips(props: { gpu: NodeGpu; samples: NodeSamples }): ReactE
           </span>
         )}
       </h2>
-      <Strip
-        name={t('node.percent')}
-        series={read.percent}
-        top={100}
-        now={gpu.now.percent}
-        text={percent}
-      />
-      <Strip
-        name={t('node.memory')}
-        series={read.memory_bytes}
-        top={Math.max(gpu.memory_bytes, 1)}
-        now={gpu.now.memory_bytes}
-        text={formatBytes}
-      />
-      <Strip
-        name={t('node.celsius')}
-        series={read.celsius}
-        top={heat}
-        now={gpu.now.celsius}
-        text={celsius}
-      />
-      <Strip
-        name={t('node.watts')}
-        series={read.watts}
-        top={power}
-        now={gpu.now.watts}
-        text={watts}
-      />
+      <Strips rows={rows} />
       <Bars gpu={gpu} samples={samples} />
     </section>
   )
@@ -197,31 +196,19 @@ export function NodeStrips(props: {
   diskBytes: number
   now: { cpu_percent: number | null; memory_bytes: number | null; disk_bytes: number | null } | null
 }): ReactElement {
-  const { samples, now } = props
+  const { now } = props
+  const { cpu_percent: cpu, memory_bytes: memory, disk_bytes: disk } = props.samples.node
+  const memoryTop = Math.max(props.memoryBytes, 1)
+  const diskTop = Math.max(props.diskBytes, 1)
+  const rows: StripProps[] = [
+    stripOf(t('node.column_cpu'), cpu, 100, now?.cpu_percent, percent),
+    stripOf(t('node.memory'), memory, memoryTop, now?.memory_bytes, formatBytes),
+    stripOf(t('node.disk'), disk, diskTop, now?.disk_bytes, formatBytes),
+  ]
   return (
     <section className="gpu-strips" aria-label={t('node.over_time')}>
       <h2>{t('node.over_time')}</h2>
-      <Strip
-        name={t('node.column_cpu')}
-        series={samples.node.cpu_percent}
-        top={100}
-        now={now?.cpu_percent ?? null}
-        text={percent}
-      />
-      <Strip
-        name={t('node.memory')}
-        series={samples.node.memory_bytes}
-        top={Math.max(props.memoryBytes, 1)}
-        now={now?.memory_bytes ?? null}
-        text={formatBytes}
-      />
-      <Strip
-        name={t('node.disk')}
-        series={samples.node.disk_bytes}
-        top={Math.max(props.diskBytes, 1)}
-        now={now?.disk_bytes ?? null}
-        text={formatBytes}
-      />
+      <Strips rows={rows} />
     </section>
   )
 }

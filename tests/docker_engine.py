@@ -221,6 +221,7 @@ class Registry:
     def stop(self) -> None:
         assert self.process
         self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(signal.SIGCONT)  # a test that failed may have stopped it
         self.process.wait(WAIT_S)
         self.process = None
 

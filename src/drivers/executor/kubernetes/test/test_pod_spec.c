@@ -129,6 +129,7 @@ static void a_bare_job_has_no_more_than_it_needs(void **state)
     spec.cpus = spec.memory_bytes = spec.shm_bytes = spec.disk_bytes = spec.gpu_count = 0;
     spec.mount_count = 0;
     spec.timeout_s = 0;
+    spec.grace_s = 1;
     spec.read_only_root = false;
     spec.files.code = spec.files.config = spec.files.ca = STR("");
     make(&spec, &objects);
@@ -139,6 +140,7 @@ static void a_bare_job_has_no_more_than_it_needs(void **state)
     assert_null(strstr(job, "/dev/shm"));
     assert_null(strstr(job, "imagePullSecrets"));
     assert_null(strstr(job, "activeDeadlineSeconds"));
+    assert_non_null(strstr(job, "\"terminationGracePeriodSeconds\": 30")); /* for its record */
     assert_non_null(strstr(job, "{\"name\": \"NVIDIA_VISIBLE_DEVICES\", \"value\": \"void\"}"));
     assert_null(strstr(job, "workingDir"));
     free(job);

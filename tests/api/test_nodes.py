@@ -243,8 +243,22 @@ def test_energy_of_an_attempt_is_the_sum_of_its_readings(node: Node) -> None:
     bars = node.chart()["jobs"]
     assert [(b["job"], b["gpus"], b["running"]) for b in bars] == [(job, [0], True)]
     assert [(j["job"], j["gpus"]) for j in node.show()["jobs"]] == [(job, [0])]
-    stranger = make_id("t")
-    node.ok(node.sample(0, 80, 0, attempts=[use(stranger, 80, 1)]))  # counts for nothing
+    node.ok(node.sample(0, 80, 0, attempts=[use(attempt, 80, 400_000)]))
+    (there,) = node.show()["jobs"]
+    assert (there["energy_mj"], job_of(node, job)["energy_mj"]) == (4_000_000, 4_000_000)
+
+
+def test_readings_of_what_an_agent_does_not_hold_count_for_nothing(
+    node: Node, server: Server
+) -> None:
+    job, attempt = running(node)
+    other = Node(Agent(server, "other"))
+    other.ok(
+        other.sample(10_000, 80, 0, attempts=[use(make_id("t"), 80, 1)]),
+        other.sample(0, 80, 0, attempts=[use(attempt, 80, 1)]),
+    )
+    assert job_of(node, job)["energy_mj"] == 0
+    assert other.chart()["jobs"] == []
 
 
 def test_what_another_project_runs_is_not_named(node: Node, server: Server) -> None:
@@ -311,6 +325,27 @@ def test_an_agent_that_is_not_heard_does_not_say_that_gpus_are_idle(
     wait_for("the stop", lambda: job_of(other, job)["state"] == "stopping")
     assert job_of(node, quiet)["state"] == "running"
     assert job_of(node, quiet)["idle_since"] is None
+
+
+def test_a_gang_is_idle_when_all_its_machines_say_so(node: Node, server: Server) -> None:
+    second = Node(Agent(server, "second"))
+    second.tell({"uuid": "GPU-a"}, {"uuid": "GPU-b"})
+    job = submit(server, gpus=1, nodes=2)
+    offers = [(one, one.agent.offer()) for one in (node, second)]
+    attempt = offers[0][1]["attempt"]
+    for verb, body in (("accept", None), ("status", {"state": "running"})):
+        for one, offer in offers:
+            assert one.agent.tell(attempt, offer["token"], verb, body).status == 200
+    busy, idle = [use(attempt, 90)], [use(attempt, 0)]
+    for one, end in ((node, idle), (second, busy)):
+        one.ok(one.sample(40 * MINUTE, 0, 0, attempts=idle), one.sample(0, 0, 0, attempts=end))
+    third = Node(Agent(server, "third"))
+    third.tell({"uuid": "GPU-a"}, {"uuid": "GPU-b"})
+    alone = submit(server, gpus=1, exclude=["rack1", "second"])
+    own = [use(started(server, third.agent, alone)[0], 0)]
+    third.ok(third.sample(40 * MINUTE, 0, 0, attempts=own), third.sample(0, 0, 0, attempts=own))
+    wait_for("the mark", lambda: job_of(node, alone)["idle_since"])
+    assert job_of(node, job)["idle_since"] is None
 
 
 def test_an_alert_of_the_server_itself_is_exported(node: Node, server: Server) -> None:

@@ -86,7 +86,7 @@ function MachineFacts({ node }: { node: MachineNode }): ReactElement {
         items={[
           [t('node.os'), machine.os ?? ''],
           [t('node.cpu'), processor.filter(Boolean).join(', ')],
-          [t('node.memory'), formatBytes(machine.memory_bytes ?? node.memory_bytes)],
+          [t('node.memory'), formatBytes(machine.memory_bytes || node.memory_bytes)],
           [t('node.reserve'), reserve > 0 ? formatBytes(reserve) : ''],
           [t('node.disk'), machine.disk_bytes ? formatBytes(machine.disk_bytes) : ''],
           [t('node.driver'), driver.join(', ')],
@@ -135,7 +135,7 @@ export function NodeView(props: { node: MachineNode; target: Target | undefined 
                 ))}
                 <NodeStrips
                   samples={read}
-                  memoryBytes={node.machine?.memory_bytes ?? node.memory_bytes}
+                  memoryBytes={node.machine?.memory_bytes || node.memory_bytes}
                   diskBytes={node.machine?.disk_bytes ?? 0}
                   now={node.now}
                 />

@@ -135,7 +135,7 @@ function NodeRow({ node }: { node: MachineNode }): ReactElement {
       <td className="num">{percentText(now?.cpu_percent)}</td>
       <td className="num">
         {now?.memory_bytes == null ? '–' : formatBytes(now.memory_bytes)} /{' '}
-        {formatBytes(node.machine?.memory_bytes ?? node.memory_bytes)}
+        {formatBytes(node.machine?.memory_bytes || node.memory_bytes)}
       </td>
       <td className="num">{formatInteger(node.jobs.length)}</td>
       <td title={node.last_seen_at ? formatTime(node.last_seen_at) : undefined}>

@@ -14,6 +14,7 @@ import { Icon } from '../../widgets/icon'
 import { illText } from './order'
 
 const HEIGHT = 36
+const BAR_LEAST = 0.4 // percent: a job that has just begun is seen too
 type Times = Pick<NodeSamples, 'from' | 'to'>
 
 /** Lines of neighbouring buckets; where nothing was read there is a gap. */
@@ -120,9 +121,9 @@ function Bars({ gpu, samples }: { gpu: NodeGpu; samples: NodeSamples }): ReactEl
       <span className="strip-name">{t('node.column_jobs')}</span>
       <ul className="bars" aria-label={t('node.bars', { place: gpu.place })}>
         {jobs.map((job) => {
-          const left = place(job.from, samples)
+          const left = Math.min(place(job.from, samples), 100 - BAR_LEAST)
           const end = job.running ? 100 : place(job.to, samples)
-          const style = { left: `${left}%`, width: `${Math.max(end - left, 0.4)}%` }
+          const style = { left: `${left}%`, width: `${Math.max(end - left, BAR_LEAST)}%` }
           const name = job.name || job.job || t('node.job_other')
           const title = `${name} · ${formatTime(job.from)} – ${job.running ? '' : formatTime(job.to)}`
           return (

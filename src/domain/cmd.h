@@ -120,6 +120,7 @@ struct cmd {
     const struct cmd_helpers *helpers; /* NULL: there are none */
     time_ms now;                       /* wall clock, for records */
     int64_t mono_ms;                   /* for leases */
+    bool woken; /* the call has waited and runs once more: what it says of itself is old */
     const struct principal *who;
     const char *operation; /* for audit rows */
     struct str request_id;

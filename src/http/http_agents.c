@@ -231,12 +231,13 @@ enum err_code http_agent_poll(struct http_call *call, struct err *err)
     TRY(wire_poll_decode(&call->arena, call->body, &poll, err));
     agent = agent_of(call, &poll);
     TRY(jobs_agent_poll(&call->cmd, &agent, poll.attempts, poll.attempt_count, &answer, err));
-    if (answer.conflict)
+    if (answer.call == AGENT_CALL_CONFLICT)
         return refuse_clone(call, &agent, err);
-    if (poll.node)
+    if (poll.node && answer.call == AGENT_CALL_TAKEN)
         TRY(nodes_told(&call->cmd, agent.id, poll.node, err));
     TRY(polled_of(call, &answer, &polled, err));
-    if (polled.offer_count + polled.stop_count + polled.fenced_count == 0)
+    if (answer.call == AGENT_CALL_TAKEN &&
+        polled.offer_count + polled.stop_count + polled.fenced_count == 0)
         call->park_ms = MIN(poll.wait_ms, polled.heartbeat_ms);
     wire_polled_encode(&polled, &call->json);
     return OK;

@@ -56,6 +56,7 @@ struct http_call {
     int answer_fd; /* -1, or a file as the body: see http_call_file */
     int64_t answer_fd_offset, answer_fd_bytes;
     int64_t park_ms;    /* > 0: nothing to say yet; run again when poked, or after this */
+    bool woken;         /* it was parked, and runs again */
     bool stream;        /* turn it into an event stream */
     bool close_streams; /* somebody's rights changed: streams start afresh */
 };

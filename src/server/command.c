@@ -51,6 +51,7 @@ static enum err_code run_call(struct http_call *call, struct err *err)
 {
     TRY(http_dispatch_admit(call, err));
     call->cmd.operation = call->route->operation;
+    call->cmd.woken = call->woken;
     return call->route->handler(call, err);
 }
 
@@ -193,6 +194,7 @@ static void unpark(struct server *server, const struct id *agent)
         buf_clear(&work->call->out);
         json_writer_init(&work->call->json, &work->call->out);
         work->call->park_ms = 0;
+        work->call->woken = true;
         mem_free(p);
         if (!queue_push(server->commands, work)) {
             struct err err;

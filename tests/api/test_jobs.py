@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ class Agent:
         server.ok("PUT", "/api/v1/targets/local", {"price_hour_micro": 3_600_000})
         self.id = make_id("a")
         self.boot = make_id("b")[1:]
+        self.version = "test"
         server.ok("PUT", f"/api/v1/agents/{self.id}", {"name": name, "target": "local"})
         body = {"kind": "agent", "name": name, "agent": self.id}
         self.key = server.ok("POST", "/api/v1/keys", body)["key"]
@@ -32,7 +34,7 @@ class Agent:
     def poll(self, wait_ms: int = 0, slots: int = 4, cpus: int = 4) -> Any:
         body = {
             "boot": self.boot,
-            "version": "test",
+            "version": self.version,
             "wait_ms": wait_ms,
             "capacity": {"slots": slots, "cpus": cpus, "memory_bytes": 1 << 30, "gpus": self.gpus},
             "attempts": [{"attempt": a, "token": t} for a, t in self.held.items()],
@@ -344,6 +346,32 @@ def test_two_processes_with_one_agent_key_are_noticed(server: Server) -> None:
     for _ in range(2):
         assert server.ok("POST", f"/api/v1/agents/{agent.id}/clear")["state"] == "online"
     agent.poll()
+
+
+def test_calls_that_wait_for_processes_that_are_gone_say_nothing(server: Server) -> None:
+    """A machine that starts again and again, whose connections nobody closed."""
+    agent = Agent(server)
+    agent.poll(slots=100, cpus=100)
+
+    def newest() -> str:
+        return str(server.ok("GET", "/api/v1/agents")["items"][0]["version"])
+
+    with ThreadPoolExecutor(max_workers=20) as calls:
+        for start in range(8):
+            agent.boot, agent.version = make_id("b")[1:], f"start-{start}"
+            waiting = calls.submit(agent.poll, 20_000, slots=100, cpus=100)
+            wait_for("the call", lambda: newest() == agent.version)
+            job = submit(server)
+            offer = waiting.result()["offers"][0]
+            assert offer["job"] == job
+            assert agent.tell(offer["attempt"], offer["token"], "accept").status == 200
+            agent.held[offer["attempt"]] = offer["token"]
+            dying = copy(agent)
+            dying.held, dying.version = dict(agent.held), f"dies-{start}"
+            calls.submit(dying.poll, 20_000, slots=100, cpus=100)  # it dies while this waits
+            wait_for("its last call", lambda: newest().startswith("dies"))
+    assert server.ok("GET", "/api/v1/agents")["items"][0]["state"] == "online"
+    assert agent.poll(slots=100, cpus=100)["fenced"] == []
 
 
 def test_priority_goes_first_and_what_is_too_big_says_so(server: Server) -> None:

@@ -8,6 +8,7 @@
 #include "crypto/secret.h"
 #include "domain/cmd.h"
 #include "domain/runs/runs.h"
+#include "domain/targets/targets.h"
 #include "model/project.h"
 #include "store/store_attempt.h"
 #include "store/store_job.h"
@@ -168,7 +169,7 @@ struct agent_poll_answer {
     size_t spec_bytes; /* of all offers, for the limit of a message */
     struct id *stops, *fenced;
     size_t stop_count, fenced_count;
-    bool conflict; /* two machines take turns with its key: it gets nothing, its lease goes on */
+    enum agent_call call; /* it gets nothing unless it is taken; its lease goes on */
 };
 MUST_CHECK enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent,
                                          const struct wire_attempt *held, size_t held_count,

@@ -217,9 +217,9 @@ enum err_code jobs_agent_poll(struct cmd *cmd, struct agent *agent, const struct
     size_t open_count = 0;
     struct named *names = names_of(cmd, held, held_count);
 
-    TRY(agents_called(cmd, agent, &answer.conflict, err));
+    TRY(agents_called(cmd, agent, &answer.call, err));
     *ret_answer = answer;
-    if (answer.conflict)
+    if (answer.call != AGENT_CALL_TAKEN)
         return OK;
     TRY(store_placement_of_agent(cmd->store, agent->id, OPEN_ATTEMPTS_MAX, cmd->arena, &open,
                                  &open_count, err));

@@ -12,7 +12,8 @@
 #define SEEN_MS 2000
 
 /* A process that calls again after another one did has come back, which one that was started anew
- * never does. So often within so long is no late message any more. */
+ * never does; a call that has waited here meanwhile is no new one. So often within so long is no
+ * late message any more. */
 #define RETURNS_MAX 3
 #define RETURNS_MS  600000
 
@@ -268,7 +269,7 @@ static enum err_code begin_conflict(struct cmd *cmd, const struct agent *agent, 
                      err);
 }
 
-enum err_code agents_called(struct cmd *cmd, struct agent *agent, bool *ret_conflict,
+enum err_code agents_called(struct cmd *cmd, struct agent *agent, enum agent_call *ret_call,
                             struct err *err)
 {
     struct agent before;
@@ -277,8 +278,12 @@ enum err_code agents_called(struct cmd *cmd, struct agent *agent, bool *ret_conf
 
     TRY(store_agent_by_id(cmd->store, agent->id, cmd->arena, &before, err));
     agent->name = before.name;
+    if (cmd->woken && !str_eq(agent->boot, before.boot)) {
+        *ret_call = AGENT_CALL_PAST; /* of a process that has ended since, most likely */
+        return OK;
+    }
     cloned = takes_turns(lease_of(cmd, &agent->public_id), agent->boot, before.boot, cmd->mono_ms);
-    *ret_conflict = cloned || before.conflict != TIME_NONE;
+    *ret_call = cloned || before.conflict != TIME_NONE ? AGENT_CALL_CONFLICT : AGENT_CALL_TAKEN;
     if (cloned && before.conflict == TIME_NONE)
         TRY(begin_conflict(cmd, agent, before.name, err));
     lease_renew(cmd, &agent->public_id);

@@ -83,11 +83,16 @@ const char *agents_state(const struct cmd *cmd, const struct agent *agent);
 MUST_CHECK enum err_code agents_delete(struct cmd *cmd, const struct id *id, struct err *err);
 /* The caller is this agent; ERR_FORBIDDEN. */
 MUST_CHECK enum err_code agents_require_own(struct cmd *cmd, const struct id *id, struct err *err);
-/* The agent called: renews its lease and keeps what it said. *ret_conflict: two machines take turns
- * with its key, so nothing new may start on either until an administrator has cleared it; what they
- * run goes on. thread: command */
-MUST_CHECK enum err_code agents_called(struct cmd *cmd, struct agent *agent, bool *ret_conflict,
-                                       struct err *err);
+enum agent_call {
+    AGENT_CALL_TAKEN,
+    /* Two machines take turns with its key, so nothing new may start on either until an
+     * administrator has cleared it; what they run goes on. */
+    AGENT_CALL_CONFLICT,
+    AGENT_CALL_PAST, /* it waited here, and another process has called since: it says nothing now */
+};
+/* The agent called: renews its lease and keeps what it said. thread: command */
+MUST_CHECK enum err_code agents_called(struct cmd *cmd, struct agent *agent,
+                                       enum agent_call *ret_call, struct err *err);
 /* Only one process has called for long enough: what it does not hold, nobody does. */
 bool agents_settled(struct cmd *cmd, const struct id *agent);
 /* An administrator says that only one machine has the key now. */

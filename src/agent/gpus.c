@@ -14,6 +14,7 @@
 #define STALE_MS      60000 /* a driver that hangs so long has GPUs that cannot be trusted */
 #define REOPEN_EVERY  6     /* readings: while a GPU is lost, it is looked for anew */
 #define STALE_REASON  "the driver does not answer"
+#define NAMELESS      "at-index-" /* what stands in for a UUID */
 #define ABSENT_REASON "the driver does not name it any more"
 
 /* One reading of all GPUs that the driver names. */
@@ -79,7 +80,7 @@ static void name_nameless(struct agent_gpus *gpus, struct probe_gpu *gpu, int in
     if ((size_t)index < gpus->entry_count && gpus->entries[index].what.uuid[0])
         *gpu = gpus->entries[index].what;
     else
-        (void)snprintf(gpu->uuid, sizeof gpu->uuid, "at-index-%d", index);
+        (void)snprintf(gpu->uuid, sizeof gpu->uuid, NAMELESS "%d", index);
     lock_leave(gpus->lock);
 }
 
@@ -147,10 +148,25 @@ static void update_what(struct probe_gpu *known, const struct probe_gpu *what)
     known->mig = what->mig;
 }
 
+static bool is_nameless(const struct gpu_entry *entry)
+{
+    return strncmp(entry->what.uuid, NAMELESS, sizeof NAMELESS - 1) == 0;
+}
+
+/* What was lost answers again, or its counter, which a reset sets to 0, began anew. */
+static bool was_reset(const struct gpu_entry *before, const struct nvml_reading *now)
+{
+    bool came_back = before->now.lost && !now->lost && !now->silent;
+
+    return came_back || (now->energy_j >= 0 && now->energy_j < before->now.energy_j);
+}
+
 static bool update_entry(struct gpu_entry *entry, const struct look *look, int i)
 {
     struct gpu_entry before = *entry;
 
+    if (was_reset(&before, &look->gpus[i].reading))
+        entry->xid = 0;
     if (look->gpus[i].xid && !probe_xid_is_grave(entry->xid))
         entry->xid = look->gpus[i].xid;
     update_what(&entry->what, &look->gpus[i].what);
@@ -158,7 +174,8 @@ static bool update_entry(struct gpu_entry *entry, const struct look *look, int i
     entry->present = true;
     entry->before = before.now;
     entry->now = look->gpus[i].reading;
-    (void)probe_gpu_is_well(&entry->now, entry->xid, entry->ill);
+    if (probe_gpu_is_well(&entry->now, entry->xid, entry->ill) && is_nameless(entry))
+        (void)snprintf(entry->ill, sizeof entry->ill, "it does not tell its UUID");
     memcpy(entry->used_by, look->gpus[i].used_by, sizeof entry->used_by);
     log_change(entry, before.ill, before.used_by);
     return memcmp(&before.what, &entry->what, sizeof before.what) != 0 ||
@@ -386,7 +403,7 @@ void agent_gpus_node(struct agent_gpus *gpus, struct arena *arena, struct wire_n
     for (size_t i = 0; i < gpus->entry_count; i++) {
         const struct gpu_entry *entry = &gpus->entries[i];
 
-        if (strncmp(entry->what.uuid, "at-index-", 9) == 0 && !entry->present)
+        if (is_nameless(entry) && !entry->present)
             continue; /* it has told its name since */
         if (entry->present && entry->what.memory_kind == GPU_MEMORY_UNIFIED)
             node.host_reserve_bytes = probe_host_reserve(machine->memory_bytes);

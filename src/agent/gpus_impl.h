@@ -32,7 +32,7 @@ struct gpu_use {
     int64_t began_ms, ended_ms; /* monotonic; ended 0: it goes on */
     double joules, unsent_joules;
     bool energy_known;
-    double percent;        /* of the busiest, NaN: not known */
+    double percent;        /* of the busiest, NaN: not known, or of one that may be busier */
     int64_t idle_since_ms; /* 0: not idle */
 };
 

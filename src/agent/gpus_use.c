@@ -89,6 +89,7 @@ static void charge(struct agent_gpus *gpus, struct gpu_use *use, int64_t now_ms)
 {
     int64_t from = MAX(gpus->read_ms, use->began_ms), to = use->ended_ms ? use->ended_ms : now_ms;
     double span = (double)(now_ms - gpus->read_ms), busiest = (double)NAN;
+    bool silent = false; /* what cannot tell may be busy */
 
     for (size_t i = 0; i < gpus->entry_count; i++) {
         const struct gpu_entry *entry = &gpus->entries[i];
@@ -101,9 +102,12 @@ static void charge(struct agent_gpus *gpus, struct gpu_use *use, int64_t now_ms)
             use->unsent_joules += joules * (double)(to - from) / span;
             use->energy_known = true;
         }
+        silent |= entry->now.percent < 0;
         if (entry->now.percent >= 0 && !(entry->now.percent <= busiest))
             busiest = entry->now.percent;
     }
+    if (silent && busiest < GPUS_IDLE_PERCENT)
+        busiest = (double)NAN;
     use->percent = busiest;
     if (!(busiest < GPUS_IDLE_PERCENT))
         use->idle_since_ms = 0;

@@ -132,6 +132,36 @@ static void a_grave_xid_stays_and_that_of_a_program_does_not_count(void **state)
     agent_gpus_free(gpus);
 }
 
+static void a_reset_ends_the_illness_of_an_xid(void **state)
+{
+    (void)state;
+
+    say("");
+    struct agent_gpus *gpus = open_gpus();
+    say("1 xid 79\n1 lost 1\n2 xid 119\n2 energy 500\n");
+    wait_for(gpus, 6);
+    read_again(gpus); /* the events are told once */
+    say("2 energy 501\n");
+    wait_for(gpus, 7); /* what fell off the bus was reset, and is looked for anew */
+    say("2 energy 3\n");
+    wait_for(gpus, 8); /* the counter began anew */
+    agent_gpus_free(gpus);
+}
+
+static void a_gpu_without_a_uuid_is_not_given_away(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    (void)state;
+
+    say("* count 2\n1 uuid none\n");
+    struct agent_gpus *gpus = open_gpus();
+    assert_int_equal(usable(gpus), 1);
+    assert_true(str_eq_c(node_of(gpus, &arena).gpus[1].ill, "it does not tell its UUID"));
+    say("* count 2\n");
+    wait_for(gpus, 2);
+    agent_gpus_free(gpus);
+}
+
 static void what_is_missing_is_not_known_and_harms_nothing(void **state)
 {
     struct agent_gpus_offer offer;
@@ -313,6 +343,33 @@ static void energy_is_the_counters_difference_of_the_attempts_gpus(void **state)
     agent_gpus_free(gpus);
 }
 
+static void an_attempt_is_not_idle_while_one_of_its_gpus_cannot_tell(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct id attempt = id_make(ID_ATTEMPT, 11);
+    const char *const uuids[] = {"GPU-00000000-aaaa-bbbb-cccc-0123456789ab",
+                                 "GPU-00000001-aaaa-bbbb-cccc-0123456789ab"};
+    static const struct {
+        const char *text;
+        double percent; /* below 0: not known */
+    } cases[] = {{"* utilization 2\n1 utilization none\n", -1},
+                 {"* utilization 40\n1 utilization none\n", 40},
+                 {"* utilization 2\n1 utilization 3\n", 3}};
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int64_t last = 0;
+        say(cases[i].text);
+        struct agent_gpus *gpus = open_gpus();
+        agent_gpus_use(gpus, &attempt, uuids, 2);
+        read_again(gpus);
+        struct wire_samples samples = samples_of(gpus, &arena, &last);
+        double percent = samples.samples[samples.sample_count - 1].uses[0].percent;
+        assert_true(cases[i].percent < 0 ? percent != percent : percent == cases[i].percent);
+        agent_gpus_free(gpus);
+    }
+}
+
 static void readings_wait_until_they_were_acknowledged(void **state)
 {
     CLEANUP(arena_release) struct arena arena = {0};
@@ -342,6 +399,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_that_fall_ill_are_taken_out_with_a_reason),
         cmocka_unit_test(a_grave_xid_stays_and_that_of_a_program_does_not_count),
+        cmocka_unit_test(a_reset_ends_the_illness_of_an_xid),
+        cmocka_unit_test(a_gpu_without_a_uuid_is_not_given_away),
+        cmocka_unit_test(an_attempt_is_not_idle_while_one_of_its_gpus_cannot_tell),
         cmocka_unit_test(what_is_missing_is_not_known_and_harms_nothing),
         cmocka_unit_test(a_mig_parent_is_not_given_away),
         cmocka_unit_test(a_gpu_without_memory_of_its_own_shares_the_machines),

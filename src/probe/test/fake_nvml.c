@@ -3,7 +3,7 @@
  * Each line is `GPU KEY VALUE`; GPU is an index, or * for all; later lines win:
  *
  *     * power 250            watts; "none": not supported, as for utilization, memory, temperature,
- *                            energy, name, processes
+ *                            energy, name, uuid, processes
  *     0 utilization 93       percent
  *     0 memory 81920 1024    MiB in all, MiB used
  *     0 energy 1500          joules since the driver was loaded
@@ -205,9 +205,9 @@ int nvmlDeviceGetName(void *gpu, char *text, unsigned len)
 int nvmlDeviceGetUUID(void *gpu, char *text, unsigned len)
 {
     char value[128];
-    int code = get(gpu, "name", value);
+    int code = get(gpu, "uuid", value);
 
-    if (code == LOST || code == UNKNOWN)
+    if (code == LOST || code == UNKNOWN || strcmp(value, "none") == 0)
         return code;
     return snprintf(text, len, "GPU-%08d-aaaa-bbbb-cccc-0123456789ab", index_of(gpu)) < 0;
 }

@@ -52,6 +52,12 @@ static void claim_path(const char *dir, const char *uuid, char ret_path[PATH_MAX
     (void)snprintf(ret_path, PATH_MAX, "%s/%s", dir, uuid);
 }
 
+/* One that cannot be looked at, in another user's home, is there. */
+static bool is_gone(const char *folder)
+{
+    return access(folder, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
 /* Who has it; "" when nobody has: there is no claim, or its attempt is gone. */
 static void read_holder(const char *dir, const char *uuid, char ret_folder[PATH_MAX])
 {
@@ -63,7 +69,7 @@ static void read_holder(const char *dir, const char *uuid, char ret_folder[PATH_
     if (file_read(path, PATH_MAX - 1, &text, NULL) != OK)
         return;
     (void)snprintf(ret_folder, PATH_MAX, "%.*s", STR_ARG(str_trim(buf_str(&text))));
-    if (!file_exists(ret_folder))
+    if (is_gone(ret_folder))
         ret_folder[0] = '\0';
 }
 

@@ -114,6 +114,33 @@ static void a_claim_ends_with_the_folder_of_its_attempt(void **state)
     assert_int_equal(take(&arena, attempt("b"), 4, &uuids, &err), OK);
 }
 
+/* Another user's agent, whose folders cannot be looked into. */
+static void a_claim_of_another_user_counts(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    const char *const *uuids;
+    char closed[96], held[128];
+    struct err err;
+    int status;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    snprintf(closed, sizeof(closed), "%s/home", root);
+    snprintf(held, sizeof(held), "%s/home/a", root);
+    assert_int_equal(chmod(root, 0755), 0);
+    assert_int_equal(mkdir(closed, 0700), 0);
+    assert_int_equal(mkdir(held, 0700), 0);
+    assert_int_equal(take(&arena, held, 4, &uuids, &err), OK);
+    if (fork() == 0) {
+        if (setgid(65534) != 0 || setuid(65534) != 0)
+            _exit(2);
+        _exit(take(&arena, "/tmp", 1, &uuids, &err) == ERR_UNAVAILABLE ? 0 : 1);
+    }
+    assert_true(wait(&status) > 0);
+    assert_int_equal(status, 0);
+}
+
 static void a_name_that_is_no_uuid_is_never_taken(void **state)
 {
     static const char *const odd[] = {"../x", ".lock", "a/b", "", "GPU-9"};
@@ -180,6 +207,7 @@ int main(void)
         FACT(all_or_none_are_claimed),
         FACT(asking_again_gives_the_same),
         FACT(a_claim_ends_with_the_folder_of_its_attempt),
+        FACT(a_claim_of_another_user_counts),
         FACT(a_name_that_is_no_uuid_is_never_taken),
         FACT(no_two_takers_ever_have_the_same),
     };

@@ -22,9 +22,10 @@ static void add(struct command *c, const char *text)
 
 static bool is_python(const char *program)
 {
-    const char *slash = strrchr(program, '/');
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
 
-    return strncmp(slash ? slash + 1 : program, "python", 6) == 0;
+    /* "python3.13t", and not "python_train.sh" */
+    return strncmp(name, "python", 6) == 0 && name[6 + strspn(name + 6, "0123456789.td")] == '\0';
 }
 
 /* Options of the interpreter go on before the launcher's module. *argv: what comes after them. */
@@ -32,7 +33,7 @@ static enum err_code add_interpreter(struct command *c, const char *const **argv
 {
     const char *const *at = *argv;
 
-    for (add(c, *at++); *at && (*at)[0] == '-' && strcmp(*at, "-m") != 0; at++) {
+    for (add(c, *at++); *at && (*at)[0] == '-' && strncmp(*at, "-m", 2) != 0; at++) {
         bool takes_value = strcmp(*at, "-X") == 0 || strcmp(*at, "-W") == 0;
 
         if (strncmp(*at, "-c", 2) == 0 || (*at)[1] == '\0')
@@ -117,8 +118,10 @@ enum err_code launch_argv(const struct launch *launch, const char *const *argv, 
         add_torchrun(&c, launch);
     if (!python)
         add(&c, deepspeed ? "--no_python" : "--no-python");
-    if (python && strcmp(argv[0], "-m") == 0) {
+    if (python && strncmp(argv[0], "-m", 2) == 0) {
         add(&c, "--module");
+        if (argv[0][2]) /* "-mpack.train" */
+            add(&c, argv[0] + 2);
         argv++;
     }
     for (; *argv; argv++)

@@ -45,6 +45,9 @@ static void python_goes_on_with_its_interpreter_and_options(void **state)
     assert_string_equal(LINE(&four, "python", "-m", "pack.train", "-v"),
                         "python -m torch.distributed.run --nnodes=4 --nproc_per_node=8 " MEET
                         " --module pack.train -v");
+    assert_string_equal(LINE(&four, "python", "-mpack.train", "-v"),
+                        "python -m torch.distributed.run --nnodes=4 --nproc_per_node=8 " MEET
+                        " --module pack.train -v");
 }
 
 static void other_programs_are_started_as_they_are(void **state)
@@ -55,6 +58,9 @@ static void other_programs_are_started_as_they_are(void **state)
     assert_string_equal(LINE(&four, "./train", "-x"),
                         "python3 -m torch.distributed.run --nnodes=4 --nproc_per_node=8 " MEET
                         " --no-python ./train -x");
+    assert_string_equal(LINE(&four, "./python_train.sh", "-x"),
+                        "python3 -m torch.distributed.run --nnodes=4 --nproc_per_node=8 " MEET
+                        " --no-python ./python_train.sh -x");
 }
 
 static void one_machine_needs_no_meeting_place(void **state)

@@ -1,7 +1,7 @@
 /* Inside a pod. */
 #include "agent/pod_tools.h"
 
-#include "crypto/digest.h"
+#include "agent/code_digest.h"
 #include "net/http_client.h"
 #include "sync/server.h"
 #include "sync/uploader.h"
@@ -21,28 +21,8 @@
 #define RETRY_MS_MIN   500
 #define RETRY_MS_MAX   10000
 #define FETCH_MS_MAX   600000
-#define READ_BYTES     65536
 #define STAT_BYTES_MAX 4096
 #define PATH_BYTES_MAX 512
-
-static enum err_code check_digest(int fd, const char *wanted, struct err *err)
-{
-    struct sha256_state *sha = sha256_new();
-    uint8_t digest[SHA256_BYTES];
-    char text[SHA256_HEX_BYTES], data[READ_BYTES];
-    off_t at = 0;
-    ssize_t got;
-
-    while ((got = pread(fd, data, sizeof(data), at)) > 0) {
-        sha256_add(sha, data, (size_t)got);
-        at += got;
-    }
-    sha256_finish(sha, digest);
-    hex_encode(digest, sizeof(digest), text);
-    if (got < 0 || strcmp(text, wanted) != 0)
-        return err_set(err, ERR_UNAVAILABLE, "the code arrived damaged");
-    return OK;
-}
 
 static enum err_code fetch_once(struct http_client *client, const char *digest, int fd,
                                 struct err *err)
@@ -61,7 +41,7 @@ static enum err_code fetch_once(struct http_client *client, const char *digest, 
     TRY(http_client_send(client, &request, &answer, err));
     if (answer.status != 200)
         return http_client_answer_error(&answer, err);
-    return check_digest(fd, digest, err);
+    return code_digest_check(fd, str_from(digest), err);
 }
 
 static bool is_worth_waiting(enum err_code code)

@@ -1,9 +1,9 @@
 /* Preparing an attempt and bringing in its record. */
 #include "agent/work_prepare.h"
 
+#include "agent/code_digest.h"
 #include "agent/job_env.h"
 #include "agent/work_spec.h"
-#include "crypto/digest.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
@@ -16,7 +16,6 @@
 
 #define HELP_SLICE_MS 200
 #define PROBLEM_BYTES 400
-#define READ_BYTES    65536
 
 static void path_join(char ret_path[WORK_PATH_BYTES + 64], const char *folder, const char *name)
 {
@@ -96,25 +95,6 @@ static enum err_code errand_run(const struct errand *h, struct err *err)
     return errand_end(h, &end, problem_fd, err);
 }
 
-static enum err_code check_digest(int fd, struct str wanted, struct err *err)
-{
-    struct sha256_state *sha = sha256_new();
-    uint8_t digest[SHA256_BYTES];
-    char text[SHA256_HEX_BYTES], data[READ_BYTES];
-    off_t at = 0;
-    ssize_t got;
-
-    while ((got = pread(fd, data, sizeof(data), at)) > 0) {
-        sha256_add(sha, data, (size_t)got);
-        at += got;
-    }
-    sha256_finish(sha, digest);
-    hex_encode(digest, sizeof(digest), text);
-    if (got < 0 || !str_eq_c(wanted, text))
-        return err_set(err, ERR_UNAVAILABLE, "the code arrived damaged");
-    return OK;
-}
-
 static enum err_code unpack(const struct work_env *env, const struct attempt_calls *calls,
                             const char *work_dir, int fd, struct err *err)
 {
@@ -155,7 +135,7 @@ static enum call_outcome fetch_code(const struct work_env *env, const struct att
     outcome = call_code(calls, fd, err);
     if (outcome != CALL_DONE)
         return outcome;
-    if (check_digest(fd, offer->code, err) != OK)
+    if (code_digest_check(fd, offer->code, err) != OK)
         return CALL_AGAIN;
     code = unpack(env, calls, work_dir, fd, err);
     if (code == ERR_UNAVAILABLE)

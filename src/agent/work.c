@@ -54,6 +54,7 @@ struct work {
     bool stop_sent, kill_sent;
     bool released; /* of a start that waits for the first machine */
     int64_t release_at_ms;
+    bool look_failed; /* it was said */
     bool told_starting, told_running, told_ended, console_refused, uploaded, gave_gpus_back;
     bool gpu_failed; /* and this is why it failed: */
     char gpu_reason[EXECUTOR_REASON_BYTES];
@@ -239,9 +240,11 @@ static void start_work(struct work *work)
     }
 }
 
-static void look_at(struct work *work, struct executor_look *ret_look)
+/* False: it cannot be told now. */
+static bool look_at(struct work *work, struct executor_look *ret_look)
 {
     struct err err = {0};
+    enum err_code code;
 
     if (work->never_started) {
         *ret_look = (struct executor_look){.phase = EXECUTOR_ENDED,
@@ -251,14 +254,17 @@ static void look_at(struct work *work, struct executor_look *ret_look)
                                            .exit_code = -1,
                                            .failed_to_start = true};
         (void)snprintf(ret_look->reason, sizeof(ret_look->reason), "%s", work->failure);
-        return;
+        return true;
     }
-    if (work->env->executor->look(work->env->executor->ctx, &work->offer.attempt.id, ret_look,
-                                  &err) != OK) {
-        /* Not known is not ended: look again. */
+    code = work->env->executor->look(work->env->executor->ctx, &work->offer.attempt.id, ret_look,
+                                     &err);
+    if (code != OK) { /* not known is not ended: look again */
         *ret_look = (struct executor_look){.phase = EXECUTOR_STARTING, .started_at = TIME_NONE};
-        log_error("attempt.look", "attempt", work->offer.attempt.id.text, "error", err.text);
+        if (!work->look_failed)
+            log_error("attempt.look", "attempt", work->offer.attempt.id.text, "error", err.text);
     }
+    work->look_failed = code != OK;
+    return code == OK;
 }
 
 static void obey(struct work *work, const struct executor_look *look)
@@ -289,6 +295,8 @@ static bool send_console(struct work *work, int64_t console_bytes)
     struct err err = {0};
     ssize_t got = -1;
 
+    if (work->console_refused || console_bytes <= work->console_offset)
+        return false;
     (void)snprintf(path, sizeof(path), "%s/console", work->place.folder);
 
     CLEANUP(file_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -296,16 +304,15 @@ static bool send_console(struct work *work, int64_t console_bytes)
     int64_t want = MIN(console_bytes - work->console_offset, CONSOLE_BYTES);
     enum call_outcome outcome = work->ended_ms ? CALL_REFUSED : CALL_AGAIN;
 
-    if (fd >= 0 && want > 0)
+    if (fd >= 0)
         got = pread(fd, piece, (size_t)want, (off_t)work->console_offset);
     (void)err_set(&err, ERR_IO, "%s cannot be read", path);
     if (got > 0)
         outcome =
             call_console(&work->calls, str_n(piece, (size_t)got), &work->console_offset, &err);
     mem_free(piece);
-    if (want > 0)
-        (void)settle(work, outcome, "console", &err);
-    work->console_refused = want > 0 && outcome == CALL_REFUSED;
+    (void)settle(work, outcome, "console", &err);
+    work->console_refused = outcome == CALL_REFUSED;
     return outcome == CALL_DONE;
 }
 
@@ -507,11 +514,11 @@ static void drop(struct work *work)
 {
     struct executor_look look;
 
-    look_at(work, &look);
+    (void)look_at(work, &look);
     while (look.phase != EXECUTOR_ENDED && look.phase != EXECUTOR_ABSENT && !agent_stops(work)) {
         obey(work, &look);
         work_wait(work, WATCH_MS);
-        look_at(work, &look);
+        (void)look_at(work, &look);
     }
     if (agent_stops(work))
         return; /* the next start takes it up */
@@ -527,7 +534,7 @@ static void watch(struct work *work)
     bool busy;
 
     while (keep_calling(work)) {
-        look_at(work, &look);
+        (void)look_at(work, &look);
         work_health_tend(&work->health, &look, work->stop_sent || work->kill_sent);
         obey(work, &look);
         busy = false;
@@ -556,7 +563,9 @@ static void work_run(void *ctx)
     bool ours = true;
 
     work_gpus_resume(work->env, &work->offer, &work->place);
-    look_at(work, &look);
+    /* What was never started here must not be taken for what runs. */
+    while (!look_at(work, &look) && keep_calling(work))
+        work_wait(work, WATCH_MS);
     if (look.phase == EXECUTOR_ABSENT) {
         ours = accept_offer(work);
         if (ours)

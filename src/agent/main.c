@@ -11,6 +11,7 @@
 #include "sys/file.h"
 #include "sys/pack.h"
 #include "sys/signals.h"
+#include "wire/agent_messages.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -287,6 +288,22 @@ static enum err_code take_readings(const struct arguments *a, struct agent_optio
     return OK;
 }
 
+static enum err_code take_address(const char *address, struct agent_options *o, struct err *err)
+{
+    char text[WIRE_RENDEZVOUS_MAX + 8];
+    int64_t port;
+    struct str host;
+
+    o->address = address;
+    if (!address)
+        return OK;
+    (void)snprintf(text, sizeof(text), strchr(address, ':') ? "[%s]:1" : "%s:1", address);
+    if (!wire_rendezvous_parse(str_from(text), &host, &port))
+        return err_set(err, ERR_INVALID, "--address is a host name or an address, not \"%.60s\"",
+                       address);
+    return OK;
+}
+
 static enum err_code take_options(const struct arguments *a, struct agent_options *o,
                                   struct err *err)
 {
@@ -316,7 +333,7 @@ static enum err_code take_options(const struct arguments *a, struct agent_option
     o->target = a->target;
     o->nvml = a->nvml;
     TRY(take_readings(a, o, err));
-    o->address = a->address;
+    TRY(take_address(a->address, o, err));
     o->gpu_claims = a->gpu_claims ? a->gpu_claims : GPU_CLAIMS_DIR;
     o->dir = a->dir;
     o->slots = slots;

@@ -29,20 +29,21 @@ static enum err_code write_for_job(const struct work_env *env, const char *path,
     return OK;
 }
 
-/* Below a folder that this machine's administrator allowed, also where links lead. */
+/* Below a folder that this machine's administrator allowed, also where links lead: that path is
+ * what is given, so that a link which a job changes meanwhile leads nowhere else. */
 static enum err_code check_volume(const struct work_env *env, const struct wire_mount *mount,
-                                  struct err *err)
+                                  char ret_real[PATH_MAX], struct err *err)
 {
     const char *const *allowed = env->options->volumes;
-    char path[PATH_MAX], real[PATH_MAX];
+    char path[PATH_MAX];
 
     (void)snprintf(path, sizeof(path), "%.*s", STR_ARG(mount->host_path));
-    if (!realpath(path, real))
+    if (!realpath(path, ret_real))
         return err_set_errno(err, ERR_UNPROCESSABLE, errno, "volume %s", path);
     for (; allowed && *allowed; allowed++) {
-        size_t len = strlen(*allowed);
+        size_t len = strcmp(*allowed, "/") == 0 ? 0 : strlen(*allowed);
 
-        if (strncmp(real, *allowed, len) == 0 && (real[len] == '/' || real[len] == '\0'))
+        if (strncmp(ret_real, *allowed, len) == 0 && (ret_real[len] == '/' || !ret_real[len]))
             return OK;
     }
     (void)err_set(err, ERR_UNPROCESSABLE, "volume %s is not allowed on this machine", path);
@@ -57,11 +58,12 @@ static enum err_code take_mounts(const struct work_env *env, const struct wire_o
 
     for (size_t i = 0; i < offer->mount_count; i++) {
         const struct wire_mount *m = &offer->mounts[i];
+        char real[PATH_MAX];
 
         if (m->host_path.len)
-            TRY(check_volume(env, m, err));
+            TRY(check_volume(env, m, real, err));
         mounts[i] = (struct executor_mount){
-            .host_path = m->host_path.len ? arena_text(arena, m->host_path) : NULL,
+            .host_path = m->host_path.len ? arena_text(arena, str_from(real)) : NULL,
             .claim = m->claim.len ? arena_text(arena, m->claim) : NULL,
             .target = arena_text(arena, m->path),
             .read_only = m->read_only};

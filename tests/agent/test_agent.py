@@ -211,6 +211,9 @@ def test_bad_starts_are_one_clear_line(server: Server, agent: Agent, tmp_path: P
     assert (shown.returncode, "the key is not an agent's" in shown.stderr) == (77, True)
     shown = run_agent(*where, "--key-file", agent.key_file, "--allow-root", "--name", "other")
     assert (shown.returncode, 'belongs to agent "rack1"' in shown.stderr) == (5, True)
+    shown = run_agent(*where, "--key-file", agent.key_file, "--address", "rack 1")
+    assert shown.returncode == 2
+    assert '--address is a host name or an address, not "rack 1"' in shown.stderr
     if os.geteuid() == 0:
         shown = run_agent(*where, "--key-file", agent.key_file)
         assert (shown.returncode, "jobs would run as root" in shown.stderr) == (77, True)

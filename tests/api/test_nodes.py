@@ -305,6 +305,19 @@ def test_a_project_can_have_idle_jobs_stopped(node: Node, server: Server) -> Non
         assert server.call("PATCH", "/api/v1/projects/demo", bad).status == 400
 
 
+def test_a_service_that_waits_for_requests_is_marked_and_not_stopped(
+    node: Node, server: Server
+) -> None:
+    server.ok("PATCH", "/api/v1/projects/demo", {"idle_gpus": "stop"})
+    service, waiting = running(node, kind="service")
+    job, attempt = running(node)
+    for ms_ago in (40 * MINUTE, 0):
+        node.ok(node.sample(ms_ago, 0, 0, attempts=[use(waiting, 0), use(attempt, 0)]))
+    wait_for("the mark", lambda: job_of(node, service)["idle_since"])
+    wait_for("the stop of the other", lambda: job_of(node, job)["state"] == "stopping")
+    assert job_of(node, service)["state"] == "running"
+
+
 def test_an_agent_that_is_not_heard_does_not_say_that_gpus_are_idle(
     node: Node, server: Server
 ) -> None:
@@ -408,8 +421,11 @@ def test_a_gpu_that_is_not_named_any_more_is_missed(node: Node) -> None:
         (1, "GPU-b", ""),
         (2, "GPU-c", "it does not answer"),
     ]
-    node.tell({"uuid": "GPU-a"}, {"uuid": "GPU-b"})
-    assert node.show()["gpus"][0]["ill"] == ""
+    since = gpus[2]["ill_since"]
+    node.tell({"uuid": "GPU-a"}, {"uuid": "GPU-c", "ill": "it does not answer, still"})
+    again = node.show()["gpus"]
+    assert (again[0]["ill"], again[0]["ill_since"]) == ("", None)
+    assert (again[2]["ill"], again[2]["ill_since"]) == ("it does not answer, still", since)
 
 
 def test_an_inventory_that_is_none_is_refused_by_name(node: Node) -> None:

@@ -1,5 +1,6 @@
 /* Facts about the agent's GPUs, against a library that says what a file says. */
 #include "agent/gpus.h"
+#include "sys/clock.h"
 #include "wire/node_messages.h"
 
 #include <setjmp.h>
@@ -30,15 +31,20 @@ static void say(const char *text)
     assert_int_equal(rename(fresh, path), 0);
 }
 
-static struct agent_gpus *open_gpus(void)
+static struct agent_gpus *open_gpus_every(int64_t period_ms)
 {
     struct agent_gpus_options options = {
-        .nvml_path = FAKE_NVML, .dir = "/", .period_ms = PERIOD_MS};
+        .nvml_path = FAKE_NVML, .dir = "/", .period_ms = period_ms};
     struct agent_gpus *gpus = NULL;
     struct err err = {0};
 
     assert_int_equal(agent_gpus_new(&gpus, &options, &err), OK);
     return gpus;
+}
+
+static struct agent_gpus *open_gpus(void)
+{
+    return open_gpus_every(PERIOD_MS);
 }
 
 static size_t usable(struct agent_gpus *gpus)
@@ -289,6 +295,24 @@ static void programs_of_an_attempt_count_where_it_has_the_gpu(void **state)
     assert_int_equal(kill(pid, 9), 0);
 }
 
+/* In a container of the job, say, whose programs this process may not see. */
+static void programs_that_cannot_be_looked_at_are_the_job_s_where_it_has_the_gpu(void **state)
+{
+    struct id attempt = id_make(ID_ATTEMPT, 8);
+    const char *const uuid = "GPU-00000005-aaaa-bbbb-cccc-0123456789ab";
+    (void)state;
+
+    say("");
+    struct agent_gpus *gpus = open_gpus();
+    agent_gpus_use(gpus, &attempt, &uuid, 1);
+    say("5 process 4194303 900\n");
+    read_again(gpus);
+    assert_int_equal(usable(gpus), 8);
+    say("6 process 4194303 900\n");
+    wait_for(gpus, 7);
+    agent_gpus_free(gpus);
+}
+
 static struct wire_samples samples_of(struct agent_gpus *gpus, struct arena *arena,
                                       int64_t *ret_last)
 {
@@ -340,6 +364,46 @@ static void energy_is_the_counters_difference_of_the_attempts_gpus(void **state)
             sum += (double)samples.samples[i].uses[k].energy_mj;
         }
     assert_true(sum > 900000 && sum <= 1000001);
+    agent_gpus_free(gpus);
+}
+
+static void energy_without_a_counter_is_the_power_over_time(void **state)
+{
+    struct id attempt = id_make(ID_ATTEMPT, 10);
+    const char *const uuid = "GPU-00000000-aaaa-bbbb-cccc-0123456789ab";
+    double joules = 0, idle_s = 0;
+    (void)state;
+
+    say("* energy none\n* power 100\n");
+    struct agent_gpus *gpus = open_gpus();
+    int64_t began = clock_mono_ms();
+    agent_gpus_use(gpus, &attempt, &uuid, 1);
+    while (!agent_gpus_energy(gpus, &attempt, &joules, &idle_s) || joules < 10)
+        agent_gpus_wait(gpus, 1000);
+    assert_true(joules <= 0.1 * (double)(clock_mono_ms() - began + 1));
+    agent_gpus_free(gpus);
+}
+
+static void energy_counts_until_the_release(void **state)
+{
+    CLEANUP(arena_release) struct arena arena = {0};
+    struct id attempt = id_make(ID_ATTEMPT, 12);
+    const char *const uuid = "GPU-00000000-aaaa-bbbb-cccc-0123456789ab";
+    int64_t last = 0, sum = 0;
+    (void)state;
+
+    say("* energy 100\n");
+    struct agent_gpus *gpus = open_gpus_every(1000);
+    agent_gpus_use(gpus, &attempt, &uuid, 1);
+    read_again(gpus);
+    say("* energy 1100\n");
+    agent_gpus_release(gpus, &attempt); /* at the beginning of the second in which it is used */
+    read_again(gpus);
+    struct wire_samples samples = samples_of(gpus, &arena, &last);
+    for (size_t i = 0; i < samples.sample_count; i++)
+        for (size_t k = 0; k < samples.samples[i].use_count; k++)
+            sum += samples.samples[i].uses[k].energy_mj;
+    assert_true(sum < 900000);
     agent_gpus_free(gpus);
 }
 
@@ -409,7 +473,10 @@ int main(void)
         cmocka_unit_test(a_driver_that_comes_later_is_found),
         cmocka_unit_test(programs_that_are_not_ours_are_named_and_subtracted),
         cmocka_unit_test(programs_of_an_attempt_count_where_it_has_the_gpu),
+        cmocka_unit_test(programs_that_cannot_be_looked_at_are_the_job_s_where_it_has_the_gpu),
         cmocka_unit_test(energy_is_the_counters_difference_of_the_attempts_gpus),
+        cmocka_unit_test(energy_without_a_counter_is_the_power_over_time),
+        cmocka_unit_test(energy_counts_until_the_release),
         cmocka_unit_test(readings_wait_until_they_were_acknowledged),
     };
 

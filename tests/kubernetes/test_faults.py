@@ -45,6 +45,13 @@ def submit_counting(server: Server, n: int = 60, pause: float = 0.05, **spec: An
     return submit(server, ["sh", "-c", COUNT.format(n=n, pause=pause)], **spec)
 
 
+def assert_counts(server: Server, n: int, pause: float) -> None:
+    """A job's text arrives whole."""
+    job, run = submit_counting(server, n, pause)
+    assert wait_closed(server, job)["state"] == "succeeded"
+    assert console(server, run) == counted(n)
+
+
 def test_an_agent_that_is_killed_again_and_again_loses_and_repeats_nothing(
     server: Server, agent: KubernetesAgent, space: Namespace
 ) -> None:
@@ -218,9 +225,7 @@ def test_a_node_that_once_does_not_find_a_log_is_asked_again(
         return answer
 
     proxy.rule = forget
-    job, run = submit_counting(server, 5, 0.01)
-    assert wait_closed(server, job)["state"] == "succeeded"
-    assert console(server, run) == counted(5)
+    assert_counts(server, 5, 0.01)
     assert len(asked) == 3
 
 
@@ -236,9 +241,7 @@ def test_a_log_that_ends_while_its_container_runs_is_read_on(
         return 200, {"Content-Type": "text/plain"}, b""
 
     proxy.rule = end
-    job, run = submit_counting(server, 50, 0.1)
-    assert wait_closed(server, job)["state"] == "succeeded"
-    assert console(server, run) == counted(50)
+    assert_counts(server, 50, 0.1)
     assert len(ended) == 3
 
 
@@ -259,9 +262,7 @@ def test_a_log_that_grows_after_its_container_s_end_is_read_on(
         return 200, {"Content-Type": "text/plain"}, "".join(given[-1:]).encode()
 
     proxy.rule = withhold
-    job, run = submit_counting(server, 10, 0.05)
-    assert wait_closed(server, job)["state"] == "succeeded"
-    assert console(server, run) == counted(10)
+    assert_counts(server, 10, 0.05)
     assert len(given) == 2
 
 
@@ -278,9 +279,7 @@ def test_a_log_that_never_ends_is_left(
         return True
 
     proxy.holds = hold
-    job, run = submit_counting(server, 20, 0.01)
-    assert wait_closed(server, job)["state"] == "succeeded"
-    assert console(server, run) == counted(20)
+    assert_counts(server, 20, 0.01)
     assert held
 
 

@@ -20,7 +20,7 @@ import pytest
 from agents import Agent
 from shim import Fault
 from support import BUILD, WAIT_S, Server, make_id, report, wait_for
-from test_places import Faulty, recorded
+from test_places import Faulty, is_followed, recorded
 
 ROUNDS = int(os.environ.get("EUVYRA_FAULT_ROUNDS", "3"))
 SCRIPT = """
@@ -137,6 +137,8 @@ def test_a_bad_network_changes_nothing_but_the_time(server: Server, tmp_path: Pa
                 break
         proxy.good = True
         assert subprocess.run(sync, env=env).returncode == 0
+        for run in folder.iterdir():  # a sidecar whose server is away would wait a day for it
+            wait_for("the sidecar to end", lambda: not is_followed(run))  # noqa: B023
         proxy.shutdown()
         proxy.server_close()
         assert recorded(server, folder) == list(range(400))

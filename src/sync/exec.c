@@ -130,12 +130,30 @@ static void env_put_run(struct child_env *env, const struct exec *e, struct aren
     env_put(env, "EUVYRA_EXEC=1");
 }
 
+/* The SDK in the command finds this program, unless somebody has named another one. */
+static void env_put_program(struct child_env *env, const struct exec *e, struct arena *arena)
+{
+    char path[PATH_MAX];
+    const char *program = e->options->program;
+    ssize_t len;
+
+    if (program == NULL) {
+        len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+        if (len <= 0)
+            return;
+        path[len] = '\0';
+        program = path;
+    }
+    env_put(env, arena_printf(arena, "EUVYRA_BIN=%s", program));
+}
+
 /* Ours, and what is to go over it. The texts live in the arena. */
 static const char **child_environment(const struct exec *e, struct arena *arena)
 {
     struct child_env env = {.items = arena_array(arena, ENV_COUNT_MAX + 1, sizeof *env.items)};
 
     env_put_run(&env, e, arena); /* it has its places before ours may fill them all */
+    env_put_program(&env, e, arena);
     for (char **at = environ; *at != NULL; at++)
         env_put(&env, *at);
     for (const char *const *at = e->options->env; at != NULL && *at != NULL; at++)

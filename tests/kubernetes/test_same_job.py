@@ -23,7 +23,7 @@ TRAIN = """
 import os, sys
 import euvyra
 run = euvyra.init()
-print("lr", run.config["lr"], os.environ["FLAVOUR"])
+os.write(1, f"lr {run.config['lr']} {os.environ['FLAVOUR']}\\n".encode())  # whole beside stderr
 for step in range(20):
     run.log({"loss": 1 / (step + 1)}, step=step)
 run.summary["best"] = 0.05

@@ -127,6 +127,19 @@ def test_exec_of_a_failing_command_is_a_failed_run(real: Server, runs: Path) -> 
     assert detail["console_bytes"] >= len("hello\n")
 
 
+def test_a_command_of_exec_finds_the_program_that_runs_it(
+    real: Server, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = ["sh", "-c", "echo $EUVYRA_BIN"]
+    command = [str(BUILD / "euvyra"), "exec", "--project", "demo", "--", *script]
+    monkeypatch.delenv("EUVYRA_BIN", raising=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == f"{BUILD / 'euvyra'}\n"
+    monkeypatch.setenv("EUVYRA_BIN", "/opt/another")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "/opt/another\n"
+
+
 @pytest.mark.parametrize("mode", ["online", "offline"])
 def test_the_parent_of_exec_knows_better_than_the_script(
     real: Server, tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch, mode: str

@@ -15,6 +15,7 @@ from test_torch import PYTHON
 pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="./dev test frameworks")
 
 TRAIN = textwrap.dedent("""
+    import os, sys
     import torch
     import torch.distributed as dist
 
@@ -37,6 +38,8 @@ TRAIN = textwrap.dedent("""
     dist.all_gather(alike, weights)
     print("rank", rank, "of", world, losses[-1] < losses[0] / 10, all(w.equal(weights) for w in alike))
     dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # PyTorch's own threads now and then abort the interpreter's end
 """)
 
 

@@ -45,6 +45,8 @@ TRAIN = textwrap.dedent("""
     if run:
         run.finish()
     dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # PyTorch's own threads now and then abort the interpreter's end
 """)
 
 

@@ -476,7 +476,7 @@ static bool live_step(struct work *work, const struct executor_look *look)
         work->health.due = !tell(work, &status, "health");
         return true;
     }
-    return !work->console_refused && send_console(work, look->console_bytes);
+    return send_console(work, look->console_bytes);
 }
 
 /* The attempt was given away, perhaps while this machine could not be reached: what it did until

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "ports/executor.h"
 
-#define POD_INSIDE        "/euvyra" /* the attempt's folder, as the pod sees it */
+#define POD_INSIDE        JOB_INSIDE /* the attempt's folder, as the pod sees it */
 #define POD_LABEL_ATTEMPT "euvyra.eu/attempt"
 #define POD_LABEL_AGENT   "euvyra.eu/agent"
 /* For the rest of the record after the main container has ended by itself. Where the pod is told to
